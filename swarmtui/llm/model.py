@@ -1,0 +1,98 @@
+"""What an agent needs of a model: text in, text out. The engine's client and the scripted model provide it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Literal, Protocol
+
+import msgspec
+
+Purpose = Literal["draft", "judge", "work", "merge"]
+
+
+class ModelError(Exception):
+    """A request failed: this request alone is lost, the next may succeed.
+
+    `str()` says what happened; `remedy` says what a person can do about it ('' if nothing).
+    """
+
+    def __init__(self, reason: str, remedy: str = "") -> None:
+        super().__init__(reason)
+        self.remedy = remedy
+
+
+class Request(msgspec.Struct, frozen=True, kw_only=True):
+    """One generation."""
+
+    agent: str
+    """Who asks; requests of different agents get fair turns."""
+    purpose: Purpose
+    subject: str
+    """The title of the task that it's about."""
+    system: str
+    """The role's standing instructions: the same for every request of a role, so its evaluation can be reused."""
+    prompt: str
+    schema: dict[str, Any] | None = None
+    """JSON schema that the text will match; None: free text."""
+    max_tokens: int = 512
+    temperature: float = 0.7
+    seed: int = 0
+    priority: int = 0
+    """Higher goes first."""
+    facts: dict[str, Any] = {}
+    """What the prompt says, as data (for the scripted model): e.g. steps, fan_out, results."""
+
+
+class Reply(msgspec.Struct, frozen=True, kw_only=True):
+    """What came back."""
+
+    text: str
+    value: Any = None
+    """The text parsed, when a schema was given (always valid against it)."""
+    tokens_in: int = 0
+    tokens_cached: int = 0
+    """Of tokens_in, those that needed no evaluation."""
+    tokens_out: int = 0
+    seconds: float = 0.0
+    """From the first to the last step of work on it, waiting not counted."""
+    cut: bool = False
+    """max_tokens ended it."""
+
+
+class Likelihood(msgspec.Struct, frozen=True, kw_only=True):
+    """Texts to be weighed: mean log probability per token of each continuation after the common prefix."""
+
+    agent: str
+    prefix: str
+    continuations: Sequence[str]
+    priority: int = 0
+
+
+class Model(Protocol):
+    """A model that several agents share. Cancelling a call frees its place at the next token."""
+
+    @property
+    def name(self) -> str:
+        """Short name for the screen, e.g. 'SmolLM2-135M-Instruct Q4_1' or 'scripted'."""
+        ...
+
+    @property
+    def tokens_per_second(self) -> float:
+        """Recent rate of generated tokens over all agents."""
+        ...
+
+    async def generate(self, request: Request, on_text: Callable[[str], None] | None = None) -> Reply:
+        """Generate; `on_text` gets each new piece of text as it comes.
+
+        Raises:
+            ModelError: the request failed (the child died, the context is too small, …).
+        """
+        ...
+
+    async def likelihood(self, request: Likelihood) -> list[float]:
+        """Mean log p per token for each continuation.
+
+        Raises:
+            ModelError: the request failed, or this model can't.
+        """
+        ...
