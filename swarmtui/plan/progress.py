@@ -1,0 +1,108 @@
+"""How far a plan is, and why it doesn't move: pure functions of a plan and of who is alive."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+
+import msgspec
+
+from .ops import PeerId, TaskId
+from .state import Draft, Plan, State, Task
+
+
+class Living(msgspec.Struct, frozen=True):
+    """The peers that can be heard now, by what they can do."""
+
+    decomposers: frozenset[PeerId] = frozenset()
+    scorers: frozenset[PeerId] = frozenset()
+    executors: Mapping[PeerId, frozenset[str]] = {}
+    """Executor → its skills."""
+
+
+def live_tasks(plan: Plan) -> Iterator[Task]:
+    """The live tasks from the root down, each before its children, siblings in order."""
+    stack: list[TaskId] = [plan.id]
+    while stack:
+        task = plan.tasks[stack.pop()]
+        yield task
+        stack.extend(reversed(task.children))
+
+
+def counts(plan: Plan) -> dict[str, int]:
+    """The figures of the header: leaves, done, working, voting, ready, failed (leaves), drafts, ops.
+
+    Work is a leaf, or a merge that is claimed. Leaves of branches that aren't split yet can't be known.
+    """
+    seen: Counter[str] = Counter()
+    for task in live_tasks(plan):
+        seen["drafts"] += len(task.drafts)
+        seen["leaves"] += task.leaf
+        seen["done"] += task.leaf and task.state is State.DONE
+        seen["working"] += task.state is State.CLAIMED
+        seen["voting"] += task.state is State.DRAFT
+        seen["ready"] += task.state is State.READY
+        seen["failed"] += task.state is State.FAILED
+    keys = ("leaves", "done", "working", "voting", "ready", "failed", "drafts")
+    return {key: seen[key] for key in keys} | {"ops": plan.ops}
+
+
+def stall(plan: Plan, task: Task, living: Living) -> str:
+    """Why nobody who is alive can move this task, with the key that mends it; '' if somebody can."""
+    match task.state:
+        case State.OPEN if not living.decomposers:
+            return "no decomposer: press d to add one"
+        case State.DRAFT:
+            return _stalled_vote(plan, task, living)
+        case State.READY | State.CLAIMED:
+            return _stalled_work(task, living)
+        case State.FAILED:
+            return f"given back {task.releases} times: press r to try again"
+        case _:
+            return ""
+
+
+def _stalled_vote(plan: Plan, task: Task, living: Living) -> str:
+    drafts = [draft for draft in task.drafts.values() if draft.counts and not draft.vetoed]
+    if not drafts:
+        return "" if living.decomposers else "every draft is vetoed and no decomposer is there: press d to add one"
+    need = plan.policy.need
+    if any(len(draft.approvals) + len(possible_voters(plan, draft, living)) >= need for draft in drafts):
+        return ""
+    have = len(living.scorers)
+    if plan.policy.scorers:
+        return f"too few of the scorers that the policy names are there, quorum {need}: press Q to change the policy"
+    return f"{have} scorer{'s' if have != 1 else ''}, quorum {need}: press s to add a scorer, or Q to lower the quorum"
+
+
+def possible_voters(plan: Plan, draft: Draft, living: Living) -> set[PeerId]:
+    """The living scorers whose approval of this draft would count and isn't there yet."""
+    allowed = living.scorers & set(plan.policy.scorers) if plan.policy.scorers else living.scorers
+    return set(allowed) - {draft.op.author} - set(draft.approvals)
+
+
+def _stalled_work(task: Task, living: Living) -> str:
+    if not living.executors:
+        return "no executor: press e to add one"
+    if not any(task.step.needs in skills for skills in living.executors.values()):
+        return f"no executor has the skill '{task.step.needs}': press E to add one that has"
+    return ""
+
+
+def plan_stalls(plan: Plan, living: Living) -> tuple[str, ...]:
+    """Why the whole plan can't go on; empty while something moves, or the plan is done or paused."""
+    if plan.done or plan.paused:
+        return ()
+    reasons: dict[str, list[str]] = {}
+    for task in live_tasks(plan):
+        if task.state in (State.OPEN, State.DRAFT, State.READY, State.CLAIMED, State.FAILED):
+            reason = stall(plan, task, living)
+            if not reason:
+                return ()
+            reasons.setdefault(reason, []).append(task.title)
+    return tuple(f"{_some(titles)}: {reason}" for reason, titles in reasons.items())
+
+
+def _some(titles: list[str]) -> str:
+    first = f"“{titles[0]}”"
+    return first if len(titles) == 1 else f"{first} and {len(titles) - 1} more"
