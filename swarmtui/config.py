@@ -1,0 +1,265 @@
+"""Where a setting's value comes from.
+
+A value is taken from the first of: flag, environment (`SWARMTUI_SWARM_PORT` is `port` in `[swarm]`), config file,
+preset, default. :func:`template` writes them all as a commented TOML file, from their declarations in settings.py.
+"""
+
+from __future__ import annotations
+
+import difflib
+import ipaddress
+import textwrap
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, Literal, get_args, get_origin
+
+import msgspec
+import tomli_w
+
+from swarmtui import paths, tomlfile
+from swarmtui.settings import (
+    DEFAULT_PRESET,
+    ENV_PREFIX,
+    SETTINGS,
+    AgentsConfig,
+    Config,
+    ConfigError,
+    LlmConfig,
+    PolicyConfig,
+    RunConfig,
+    Setting,
+    SwarmConfig,
+)
+
+__all__ = [
+    "SETTINGS",
+    "AgentsConfig",
+    "Config",
+    "ConfigError",
+    "LlmConfig",
+    "PolicyConfig",
+    "RunConfig",
+    "SwarmConfig",
+    "load",
+    "template",
+]
+
+NO_SETTINGS = {"SWARMTUI_CONFIG", "SWARMTUI_DEBUG"}
+"""Variables with our prefix that name no setting."""
+
+
+class _Found(msgspec.Struct, frozen=True):
+    value: Any
+    origin: str
+    """Where it stands, for messages: a file and line, a variable, a flag."""
+
+
+def load(
+    flags: Mapping[str, Any] | None = None,
+    env: Mapping[str, str] | None = None,
+    file: Path | None = None,
+    preset: str | None = None,
+) -> Config:
+    """Put the settings together.
+
+    Args:
+        flags: values by dotted key; None values are left out.
+        env: the environment (only `SWARMTUI_…` is looked at).
+        file: the config file; None: the usual one, if it exists.
+        preset: a preset's name, which goes before what environment and file say.
+
+    Raises:
+        ConfigError: a key is unknown, a value is wrong, a file can't be read.
+    """
+    given = {key: _Found(value, f"the flag for {key}") for key, value in (flags or {}).items() if value is not None}
+    if preset is not None:
+        given["preset"] = _Found(preset, "--preset")
+    for key, found in given.items():
+        if key not in SETTINGS:
+            raise ConfigError(f"{found.origin}: {_unknown(key)}")
+    from_env = _from_env(env or {})
+    if file is None and paths.config_file().exists():
+        file = paths.config_file()
+    from_file = _from_file(file) if file else {}
+    layers = [from_file, from_env, given]
+    name = next((layer["preset"] for layer in reversed(layers) if "preset" in layer), _Found(DEFAULT_PRESET, ""))
+    merged = _from_preset(name)
+    for layer in layers:
+        merged.update(layer)
+    return _build(merged)
+
+
+def _from_env(env: Mapping[str, str]) -> dict[str, _Found]:
+    names = {setting.env: setting for setting in SETTINGS.values() if setting.key != "keys"}
+    found = {}
+    for name, text in env.items():
+        if not name.startswith(ENV_PREFIX) or name in NO_SETTINGS:
+            continue
+        if name not in names:
+            raise ConfigError(f"environment variable {name}: names no setting{_nearest(name, names)}")
+        found[names[name].key] = _Found(_parse(names[name], text, name), name)
+    return found
+
+
+def _parse(setting: Setting, text: str, name: str) -> Any:
+    """Turn a variable's text into a value of the setting's kind, as far as its form tells."""
+    base = get_args(setting.kind)[0]
+    if base is bool:
+        words = {
+            "1": True,
+            "true": True,
+            "yes": True,
+            "on": True,
+            "0": False,
+            "false": False,
+            "no": False,
+            "off": False,
+        }
+        if text.strip().lower() not in words:
+            raise ConfigError(f"{name}: expected true or false, got {text!r}")
+        return words[text.strip().lower()]
+    if get_origin(base) is tuple:
+        parts = [part.strip() for part in text.split(",") if part.strip()]
+        return [int(p) if p.isdecimal() else p for p in parts] if get_args(base)[0] is int else parts
+    if base is int or int in get_args(base):
+        try:
+            return int(text)
+        except ValueError:
+            return text
+    return text
+
+
+def _from_preset(name: _Found) -> dict[str, _Found]:
+    known = paths.presets()
+    if name.value not in known:
+        where = f"{name.origin}: " if name.origin else ""
+        raise ConfigError(f"{where}there is no preset {name.value!r}; there are {', '.join(known)}")
+    return {**_from_file(paths.preset(name.value)), "preset": name}
+
+
+def _from_file(file: Path) -> dict[str, _Found]:
+    try:
+        tables = tomlfile.read(file)
+        lines = tomlfile.lines(file)
+    except tomlfile.TomlError as error:
+        raise ConfigError(str(error)) from None
+    keys = tables.pop("keys", None)
+    flat = tomlfile.flatten(tables)
+    if keys is not None:
+        flat["keys"] = keys
+    found = {}
+    for key, value in flat.items():
+        line = next((lines[k] for k in (key, key.split(".")[0]) if k in lines), 0)
+        origin = f"{file}, line {line}" if line else str(file)
+        if key not in SETTINGS:
+            if any(known.startswith(f"{key}.") for known in SETTINGS):
+                if value == {}:
+                    continue  # an empty section
+                raise ConfigError(f"{origin}: {key} is a section: write [{key}]")
+            raise ConfigError(f"{origin}: {_unknown(key)}")
+        found[key] = _Found(value, origin)
+    return found
+
+
+def _unknown(key: str) -> str:
+    return f"unknown key {key}{_nearest(key, SETTINGS)}"
+
+
+def _nearest(word: str, known: Iterable[str]) -> str:
+    """Return '; did you mean …?', or nothing when nothing is near."""
+    candidates = list(known)
+    near = difflib.get_close_matches(word, candidates, 1, 0.6)
+    if not near:  # the right word in the wrong section
+        last = word.rsplit(".", 1)[-1]
+        near = [c for c in candidates if difflib.get_close_matches(last, [c.rsplit(".", 1)[-1]], 1, 0.8)]
+    return f"; did you mean {near[0]}?" if near else ""
+
+
+def _build(found: Mapping[str, _Found]) -> Config:
+    """Check every value by itself, so that a mistake names its key, then the whole."""
+    tables: dict[str, Any] = {}
+    for key, item in found.items():
+        try:
+            value = msgspec.convert(item.value, SETTINGS[key].kind)
+            _check(key, value)
+        except (msgspec.ValidationError, ValueError) as error:
+            raise ConfigError(f"{item.origin}: {key}: {_plainly(error, key, item.value)}") from None
+        section, _, name = key.rpartition(".")
+        (tables.setdefault(section, {}) if section else tables)[name] = value
+    config = msgspec.convert(tables, Config)
+    try:
+        config.policy.to_policy(config.agents.scorers)
+    except ConfigError as error:
+        where = next((found[k].origin for k in ("policy.fan_out", "policy.quorum") if k in found), "policy")
+        raise ConfigError(f"{where}: {error}") from None
+    return config
+
+
+def _plainly(error: ValueError, key: str, value: Any) -> str:
+    """Return a mistake in words: what was expected, what was found."""
+    base = get_args(SETTINGS[key].kind)[0]
+    if get_origin(base) is Literal:
+        choices = [str(choice) for choice in get_args(base)]
+        return f"expected one of {', '.join(choices)}, got {value!r}{_nearest(str(value), choices)}"
+    if not isinstance(error, msgspec.ValidationError):
+        return str(error)
+    text = str(error).replace("`", "").replace("Expected", "expected")
+    return text if ", got" in text else f"{text}, got {value!r}"
+
+
+def _check(key: str, value: Any) -> None:
+    """Check what a type can't say.
+
+    Raises:
+        ValueError: with what would be right.
+    """
+    if key == "policy.quorum":
+        words = ("majority", "two-thirds", "all")
+        if isinstance(value, str) and value not in words:
+            raise ValueError(f"expected a number or one of {', '.join(words)}, got {value!r}{_nearest(value, words)}")
+        if isinstance(value, int) and not 1 <= value <= 1000:
+            raise ValueError(f"expected 1 to 1000, got {value}")
+    elif key == "swarm.listen" and value not in ("local", "lan"):
+        try:
+            ipaddress.ip_address(value)
+        except ValueError:
+            raise ValueError(f'expected "local", "lan" or an IP address, got {value!r}') from None
+    elif key in ("agents.skills", "policy.skills"):
+        if not value or any(not 1 <= len(skill) <= 40 for skill in value):
+            raise ValueError("expected at least one skill, each of 1 to 40 characters")
+    elif key == "swarm.join" and (bad := next((a for a in value if not a.startswith("/")), None)) is not None:
+        raise ValueError(f"expected addresses like /ip4/192.0.2.7/tcp/4001/p2p/12D3Koo…, got {bad!r}")
+
+
+def template(preset: str = DEFAULT_PRESET) -> str:
+    """Return a config file that names every setting, what it means, and its value in a preset (commented out)."""
+    config = load(preset=preset, file=paths.preset(preset))
+    out = [
+        "# swarmtui's settings. A line that begins with '# name =' shows the value: take the '# ' away to set it.",
+        "# Before this file go: flags, then environment variables (SWARMTUI_SWARM_PORT is port in [swarm]).",
+        "# After it come: the preset, then the defaults.",
+    ]
+    section = ""
+    for setting in SETTINGS.values():
+        table, _, name = setting.key.rpartition(".")
+        if setting.key == "keys":
+            table = "keys"
+        if table != section:
+            section = table
+            doc = "" if table == "keys" else (type(getattr(config, table)).__doc__ or "").strip()
+            out += ["", "", f"[{table}]", *([f"# {doc}"] if doc else [])]
+        out += ["", *textwrap.wrap(setting.doc, 110, initial_indent="# ", subsequent_indent="# ")]
+        if setting.key == "keys":
+            continue
+        value: Any = config
+        for part in setting.key.split("."):
+            value = getattr(value, part)
+        line = _toml_line(name, value)
+        out.append(line if setting.key == "preset" else f"# {line}")
+    return "\n".join(out) + "\n"
+
+
+def _toml_line(name: str, value: Any) -> str:
+    if isinstance(value, tuple):  # on one line: tomli-w writes one item a line
+        return f"{name} = [{', '.join(_toml_line('x', item)[4:] for item in value)}]"
+    return tomli_w.dumps({name: value}).strip()
