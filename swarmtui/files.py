@@ -1,0 +1,75 @@
+"""Files written for a person: whole or not at all, and never over another without being told to."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+from pathlib import Path
+
+
+class WriteError(Exception):
+    """A file wasn't written; `str()` says why, and what to do."""
+
+
+def check_writable(path: Path, force: bool = False) -> Path:
+    """Return the path that :func:`write_whole` would write, or say now why it couldn't.
+
+    Raises:
+        WriteError: it exists and `force` is off, it's a folder, or its folder is missing or read-only.
+    """
+    path = path.expanduser().absolute()
+    if path.is_symlink():
+        path = path.resolve()
+    if path.is_dir():
+        raise WriteError(f"{path} is a folder: name a file")
+    if path.exists() and not force:
+        raise WriteError(f"{path} exists: choose another name, or say that it may be replaced (--force)")
+    if not path.parent.is_dir():
+        raise WriteError(f"the folder {path.parent} doesn't exist: make it, or choose another")
+    if not os.access(path.parent, os.W_OK | os.X_OK):
+        raise WriteError(f"the folder {path.parent} can't be written to: choose another")
+    return path
+
+
+def write_whole(path: Path, text: str, force: bool = False) -> Path:
+    """Write a text file in UTF-8. At every moment the path holds all of the text, or what it held before.
+
+    Returns:
+        The absolute path that was written.
+
+    Raises:
+        WriteError: as :func:`check_writable`, or the disk is full or fails.
+    """
+    path = check_writable(path, force)
+    part = path.with_name(f".{path.name[:100]}.{secrets.token_hex(4)}.part")
+    try:
+        descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
+        with os.fdopen(descriptor, "w", encoding="utf-8", errors="replace", newline="\n") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        _put(part, path, force)
+    except FileExistsError:
+        raise WriteError(f"{path} was made by somebody else meanwhile: choose another name") from None
+    except OSError as error:
+        raise WriteError(f"{path} couldn't be written: {error.strerror or error}") from None
+    finally:
+        with contextlib.suppress(OSError):
+            part.unlink(missing_ok=True)
+    return path
+
+
+def _put(part: Path, path: Path, force: bool) -> None:
+    """Give the finished file its name; without `force`, only if nobody has taken it meanwhile."""
+    if force:
+        os.replace(part, path)
+        return
+    try:
+        os.link(part, path)
+    except FileExistsError:
+        raise
+    except OSError:  # a file system without hard links
+        if path.exists():
+            raise FileExistsError(path) from None
+        os.replace(part, path)
