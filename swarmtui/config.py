@@ -195,7 +195,7 @@ def _build(found: Mapping[str, _Found]) -> Config:
     return config
 
 
-def _plainly(error: ValueError, key: str, value: Any) -> str:
+def _plainly(error: Exception, key: str, value: Any) -> str:
     """Return a mistake in words: what was expected, what was found."""
     base = get_args(SETTINGS[key].kind)[0]
     if get_origin(base) is Literal:
@@ -260,6 +260,8 @@ def template(preset: str = DEFAULT_PRESET) -> str:
 
 
 def _toml_line(name: str, value: Any) -> str:
+    if value is None:  # TOML has no word for it: show what could stand here
+        return f"{name} = 7"
     if isinstance(value, tuple):  # on one line: tomli-w writes one item a line
         return f"{name} = [{', '.join(_toml_line('x', item)[4:] for item in value)}]"
     return tomli_w.dumps({name: value}).strip()

@@ -34,14 +34,24 @@ def models_dir() -> Path:
     return Path(platformdirs.user_data_dir(APP, appauthor=False)) / "models"
 
 
-def journals_dir(data: Path) -> Path:
-    """The folder of the journals (one SQLite file per peer) inside a data folder."""
-    return data / "journals"
+class Folders:
+    """The places inside a data folder. Nothing is made by asking for them."""
 
+    def __init__(self, chosen: str | Path = "") -> None:
+        self.data = data_dir(chosen)
+        self.keys = self.data / "keys"
+        """One file per identity of this machine."""
+        self.journals = self.data / "journals"
+        self.log = self.data / "swarmtui.log"
+        """What happens inside. The terminal is never logged to."""
 
-def log_file(data: Path) -> Path:
-    """The log inside a data folder. The terminal is never logged to."""
-    return data / "swarmtui.log"
+    def journal(self, name: str) -> Path:
+        """Return the journal file of a peer or swarm of ours."""
+        return self.journals / f"{name}.db"
+
+    def all_journals(self) -> list[Path]:
+        """Return the journal files that exist, sorted by name."""
+        return sorted(self.journals.glob("*.db")) if self.journals.is_dir() else []
 
 
 def shipped(name: str) -> Path:
@@ -82,14 +92,15 @@ def preset(name: str) -> Path:
 
 def all_paths(data: str | Path = "") -> dict[str, Path]:
     """Every place that matters to a person, by what it is."""
-    folder = data_dir(data)
+    folders = Folders(data)
     return {
         "config file": config_file(),
         "own prompts": prompts_dir(),
         "own models": models_dir(),
-        "data": folder,
-        "journals": journals_dir(folder),
-        "log": log_file(folder),
+        "data": folders.data,
+        "keys": folders.keys,
+        "journals": folders.journals,
+        "log": folders.log,
         "presets": shipped("configs"),
         "stylesheet": stylesheet(),
     }

@@ -14,6 +14,7 @@ from swarmtui.plan.ops import DEFAULT_SKILL, MAX_DEPTH, InvalidOp, Policy, check
 
 ENV_PREFIX = "SWARMTUI_"
 DEFAULT_PRESET = "laptop"
+AgentRole = Literal["decomposer", "scorer", "executor"]
 
 
 class ConfigError(ValueError):
@@ -60,6 +61,12 @@ class SwarmConfig(Section, frozen=True):
         ),
     ] = ""
 
+    def listen_addresses(self) -> list[str]:
+        """Return the IP addresses to listen on; "lan" means every address of this machine."""
+        if self.listen == "lan":
+            return ["0.0.0.0"]
+        return ["127.0.0.1" if self.listen == "local" else self.listen]
+
     def __repr__(self) -> str:
         shown = {**msgspec.structs.asdict(self), "secret": "…" if self.secret else ""}
         return f"SwarmConfig({', '.join(f'{k}={v!r}' for k, v in shown.items())})"
@@ -74,6 +81,10 @@ class AgentsConfig(Section, frozen=True):
     skills: Annotated[
         tuple[str, ...], _doc("Skills of the executors: they take only steps that need one of these.")
     ] = (DEFAULT_SKILL,)
+
+    def roles(self) -> list[tuple[AgentRole, int]]:
+        """Return how many agents of each role to start."""
+        return [("decomposer", self.decomposers), ("scorer", self.scorers), ("executor", self.executors)]
 
 
 class PolicyConfig(Section, frozen=True):
@@ -163,7 +174,9 @@ class Config(Section, frozen=True):
             min_length=1,
         ),
     ] = "auto"
-    seed: Annotated[int, _doc("Makes the agents' choices repeatable; 0: by chance.", ge=0, le=2**32 - 1)] = 0
+    seed: Annotated[
+        int | None, _doc("A number makes the agents' choices repeatable; without one they differ each time.", ge=0)
+    ] = None
     data_dir: Annotated[str, _doc("Folder of journals, keys and the log; empty: the platform's usual one.")] = ""
     swarm: SwarmConfig = SwarmConfig()
     agents: AgentsConfig = AgentsConfig()
