@@ -121,7 +121,7 @@ def _parse(setting: Setting, text: str, name: str) -> Any:
     if get_origin(base) is tuple:
         parts = [part.strip() for part in text.split(",") if part.strip()]
         return [int(p) if p.isdecimal() else p for p in parts] if get_args(base)[0] is int else parts
-    if base is int or int in get_args(base):
+    if int in {get_args(part)[0] if get_args(part) else part for part in (base, *get_args(base))}:
         try:
             return int(text)
         except ValueError:

@@ -175,7 +175,8 @@ class Config(Section, frozen=True):
         ),
     ] = "auto"
     seed: Annotated[
-        int | None, _doc("A number makes the agents' choices repeatable; without one they differ each time.", ge=0)
+        Annotated[int, Meta(ge=0)] | None,
+        _doc("A number makes the agents' choices repeatable; without one they differ each time."),
     ] = None
     data_dir: Annotated[str, _doc("Folder of journals, keys and the log; empty: the platform's usual one.")] = ""
     swarm: SwarmConfig = SwarmConfig()
