@@ -1,0 +1,252 @@
+"""Makes the pictures that the screen shows, from the observer's replica and what is heard of the agents."""
+
+from __future__ import annotations
+
+import os
+from collections import deque
+from collections.abc import Mapping
+
+import msgspec
+import trio
+
+from swarmtui.config import Config
+from swarmtui.peer.peer import Peer
+from swarmtui.peer.presence import Heard
+from swarmtui.plan.clock import to_seconds
+from swarmtui.plan.narrative import sentence, task_of
+from swarmtui.plan.ops import OpId, PeerId, TaskId
+from swarmtui.plan.picture import Picture
+from swarmtui.plan.progress import Living
+from swarmtui.plan.replica import Replica
+from swarmtui.plan.state import Changes
+from swarmtui.view import AgentView, GossipLine, Notice, PlanView, SwarmView
+
+from . import names
+from .member import Member
+from .models import Models
+
+TICK_SECONDS = 0.1
+GOSSIP_LINES = 200
+RATE_SECONDS = 30
+REDRAW_EACH = 10
+"""Ticks after which agents and notices are looked at again though no op came."""
+
+
+def empty(config: Config) -> SwarmView:
+    """The picture before anything runs."""
+    return SwarmView(
+        version=0,
+        plan=None,
+        plans=(),
+        agents=(),
+        gossip=(),
+        ops_per_second=0.0,
+        rates=(0.0,) * RATE_SECONDS,
+        ops=0,
+        fingerprint="",
+        complete=False,
+        peers=0,
+        machines=1,
+        model=config.model,
+        scripted=config.model == "scripted",
+        secured=bool(config.swarm.secret),
+        notices=(),
+    )
+
+
+class Camera:
+    """Keeps `picture` current, at most ten times a second, until its task is cancelled."""
+
+    def __init__(self, config: Config, observer: Peer, members: Mapping[PeerId, Member], models: Models) -> None:
+        self.picture = empty(config)
+        self.machine = os.uname().nodename
+        self.replica: Replica = observer.replica
+        self._observer = observer
+        self._members = members
+        self._models = models
+        self._names: dict[PeerId, str] = {}
+        self._shown: OpId | None = None
+        self._plan_picture: Picture | None = None
+        self._changed: set[TaskId] = set()
+        self._dirty = True
+        self._gossip: deque[GossipLine] = deque(maxlen=GOSSIP_LINES)
+        self._rates: deque[int] = deque([0] * RATE_SECONDS, maxlen=RATE_SECONDS)
+        self._second = 0
+
+    async def run(self, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
+        """Watch and draw until cancelled."""
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(self._watch)
+            task_status.started()
+            ticks = 0
+            while True:
+                ticks += 1
+                if self._dirty or ticks % REDRAW_EACH == 0:
+                    self._draw()
+                await trio.sleep(TICK_SECONDS)
+
+    def show(self, plan: OpId) -> None:
+        """Show this plan from the next picture on; it may still be on its way."""
+        self._shown = plan
+        self._plan_picture = None
+        self._dirty = True
+
+    def names(self) -> set[str]:
+        """The names of every agent heard of."""
+        return set(self._names.values())
+
+    def name(self, peer: PeerId) -> str:
+        """What people call a peer."""
+        return self._names.get(peer) or names.short(peer)
+
+    async def _watch(self) -> None:
+        with self._observer.watch(presence=True) as watch:
+            while True:
+                self._take(await watch.wait())
+
+    def _take(self, changes: Changes) -> None:
+        self._learn_names()
+        for op in changes.added:
+            self._count()
+            plan = self.replica.plans.get(op.plan)
+            if plan is not None:
+                text = sentence(op, plan, self.name, self.replica.get)
+                self._gossip.append(GossipLine(to_seconds(op.hlc), text, task_of(op, self.replica.get)))
+        self._changed.update(task for plan, task in changes.tasks if plan == self._shown)
+        self._dirty = True
+
+    def _learn_names(self) -> None:
+        for peer, member in self._members.items():
+            self._names[peer] = member.name
+        for peer, heard in self._observer.presences.items():
+            if peer not in self._members:
+                self._names[peer] = heard.presence.name or names.short(peer)
+
+    def _count(self) -> None:
+        self._roll()
+        self._rates[-1] += 1
+
+    def _roll(self) -> None:
+        now = int(trio.current_time())
+        for _ in range(min(now - self._second, RATE_SECONDS)):
+            self._rates.append(0)
+        self._second = now
+
+    def _draw(self) -> None:
+        self._dirty = False
+        self._learn_names()
+        self._roll()
+        agents = tuple(self._agents())
+        before = self.picture
+        rates = tuple(float(rate) for rate in self._rates)
+        picture = SwarmView(
+            version=before.version,
+            plan=self._plan(self._living()),
+            plans=tuple(
+                (plan.id, plan.goal.title) for plan in sorted(self.replica.plans.values(), key=lambda p: p.op.order)
+            ),
+            agents=agents,
+            gossip=tuple(self._gossip),
+            ops_per_second=sum(rates[-6:-1]) / 5,
+            rates=rates,
+            ops=self.replica.count,
+            fingerprint=self.replica.fingerprint.hex(),
+            complete=self._observer.complete,
+            peers=len(self._observer.presences),
+            machines=len({heard.presence.machine for heard in self._observer.presences.values()} | {self.machine}),
+            model=self._models.name or before.model,
+            scripted=self._models.scripted,
+            secured=before.secured,
+            notices=tuple(self._notices()),
+        )
+        if picture != before:
+            self.picture = msgspec.structs.replace(picture, version=before.version + 1)
+
+    def _plan(self, living: Living) -> PlanView | None:
+        if self._shown is None or self._shown not in self.replica.plans:
+            return None
+        if self._plan_picture is None:
+            self._plan_picture = Picture(self._shown, self.name, self.replica.get)
+            self._changed = set(self.replica.plans[self._shown].tasks)
+        changed, self._changed = self._changed, set()
+        me = next((peer for peer, member in self._members.items() if member.role == "operator"), "")
+        return self._plan_picture.draw(self.replica.plans[self._shown], changed, living, me)
+
+    def _living(self) -> Living:
+        """Who can be heard, of all machines, and isn't resting."""
+        heard: dict[PeerId, tuple[str, tuple[str, ...]]] = {
+            peer: (item.presence.role, tuple(item.presence.skills)) for peer, item in self._observer.presences.items()
+        }
+        for peer, member in self._members.items():
+            if member.state in ("running", "starting"):
+                heard[peer] = (member.role, member.peer.card.skills)
+            else:
+                heard.pop(peer, None)
+        return Living(
+            decomposers=frozenset(peer for peer, (role, _) in heard.items() if role == "decomposer"),
+            scorers=frozenset(peer for peer, (role, _) in heard.items() if role == "scorer"),
+            executors={peer: frozenset(skills) for peer, (role, skills) in heard.items() if role == "executor"},
+        )
+
+    def _agents(self) -> list[AgentView]:
+        local = [self._local(peer, member) for peer, member in self._members.items() if member.role != "observer"]
+        remote = [
+            self._remote(peer, heard)
+            for peer, heard in sorted(self._observer.presences.items())
+            if peer not in self._members
+        ]
+        order = {"operator": 0, "decomposer": 1, "scorer": 2, "executor": 3}
+        return sorted(local + remote, key=lambda agent: (order.get(agent.role, 4), not agent.local, agent.name))
+
+    def _local(self, peer: PeerId, member: Member) -> AgentView:
+        status = member.agent.status if member.agent else None
+        return AgentView(
+            peer=peer,
+            name=member.name,
+            role=member.role,
+            local=True,
+            state=member.state,
+            doing=status.doing if status else "listening",
+            subject=status.subject if status else "",
+            since=status.since if status else 0.0,
+            tokens_per_second=status.tokens_per_second if status else 0.0,
+            ops=member.peer.said,
+            model=member.peer.card.model,
+            skills=member.peer.card.skills,
+            tail=status.tail if status else "",
+            fault=member.fault or self._fault(peer),
+        )
+
+    def _remote(self, peer: PeerId, heard: Heard) -> AgentView:
+        presence = heard.presence
+        return AgentView(
+            peer=peer,
+            name=self.name(peer),
+            role=presence.role,
+            local=False,
+            state="silent" if self._observer.silent_too_long(peer) else "running",
+            doing=presence.doing,
+            subject=presence.subject,
+            since=presence.since / 1000,
+            tokens_per_second=presence.tokens_per_second_x10 / 10,
+            ops=presence.said,
+            model=presence.model,
+            skills=tuple(presence.skills),
+            tail="",
+            fault=self._fault(peer),
+        )
+
+    def _fault(self, peer: PeerId) -> str:
+        if any(peer in plan.faulty for plan in self.replica.plans.values()):
+            return "said two different things under one number: not to be trusted"
+        return ""
+
+    def _notices(self) -> list[Notice]:
+        texts = list(self._models.notices)
+        for member in self._members.values():
+            texts += member.peer.notices
+            texts += member.peer.network.notices
+            if member.fault:
+                texts.append(f"{member.name} ended: {member.fault}")
+        return [Notice(text, "warning") for text in dict.fromkeys(texts)]
+

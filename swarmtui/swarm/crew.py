@@ -1,0 +1,248 @@
+"""The peers and agents of this program, in trio: starts, ends and steers them."""
+
+from __future__ import annotations
+
+import os
+import random
+import time
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import trio
+
+from swarmtui.agents import AgentSettings, make
+from swarmtui.agents.operator import Operator
+from swarmtui.config import Config
+from swarmtui.paths import Folders
+from swarmtui.peer.journal import Journal
+from swarmtui.peer.libp2p import Libp2pNetwork
+from swarmtui.peer.network import NetworkError
+from swarmtui.peer.peer import Card, Peer
+from swarmtui.plan.ops import AnyAct, Goal, OpId, PeerId, Policy
+from swarmtui.view import Role, SwarmView
+
+from . import names
+from .camera import Camera, empty
+from .errors import SwarmError
+from .identities import Identities
+from .member import Member
+from .metering import Meter
+from .models import Models
+
+MAX_LOCAL_AGENTS = 24
+"""A libp2p host costs milliseconds of CPU per message: more in one process slow all of them down."""
+
+
+class Crew:
+    """Everything that runs in the swarm's thread. Its methods are called there, but for `picture` and `summary`."""
+
+    def __init__(self, config: Config, *, resume: bool) -> None:
+        self._config = config
+        self._resume = resume
+        self._folders = Folders(config.data_dir)
+        self._identities = Identities(self._folders.keys)
+        self._meter = Meter()
+        self._members: dict[PeerId, Member] = {}
+        self._rng = random.Random(config.seed)
+        self._scope = trio.CancelScope()
+        self._started = time.time()
+        self._nursery: trio.Nursery | None = None
+        self._camera: Camera | None = None
+        self._last = empty(config)
+
+    @property
+    def picture(self) -> SwarmView:
+        return self._camera.picture if self._camera else self._last
+
+    def summary(self) -> dict[str, Any]:
+        """Figures of the run so far."""
+        return self._meter.summary() | {"seconds": round(time.time() - self._started, 1), "ops": self.picture.ops}
+
+    async def run(self, started: Callable[[], None]) -> None:
+        """Start the configured agents, call `started`, go on until `stop`.
+
+        Raises:
+            SwarmError: no model or no network.
+        """
+        with self._scope:
+            async with trio.open_nursery() as nursery:
+                self._models = Models(self._config, self._meter, nursery)
+                agents = self._config.agents
+                if agents.decomposers + agents.scorers + agents.executors:
+                    await self._models.get(self._config.model)
+                self._nursery = nursery
+                observer = await self._join("observer", "observer")
+                self._camera = Camera(self._config, observer.peer, self._members, self._models)
+                await nursery.start(self._camera.run)
+                await self._join("operator", "you")
+                self._operator = Operator(self._find("operator").peer)
+                started()
+                for role, count in self._config.agents.roles():
+                    for _ in range(count):
+                        await self.add(role)
+                await trio.sleep_forever()
+
+    async def _close(self) -> None:
+        with trio.CancelScope(shield=True), trio.move_on_after(6):
+            async with trio.open_nursery() as nursery:
+                for member in list(self._members.values()):
+                    nursery.start_soon(member.leave)
+
+    def stop(self) -> None:
+        """End everything politely."""
+        if self._nursery is None:
+            self._scope.cancel()
+            return
+        self.start_soon(self._stop)
+
+    async def _stop(self) -> None:
+        await self._close()
+        self._scope.cancel()
+
+    def failed(self, error: SwarmError) -> None:
+        """The swarm has ended with an error: leave it in the picture."""
+        self._last = self.picture
+        self._camera = None
+
+    def start_soon(self, act: Callable[[], Awaitable[None]]) -> bool:
+        """Run a command. False if the swarm doesn't run."""
+        if self._nursery is None or self._scope.cancel_called:
+            return False
+        self._nursery.start_soon(act)
+        return True
+
+    async def give_goal(self, title: str, detail: str, policy: Policy | None) -> str:
+        chosen = policy or self._config.policy.to_policy(self._scorers())
+        op = await self._operator.give(Goal(title=title, detail=detail, policy=chosen, nonce=self._rng.randbytes(8)))
+        self._camera_now.show(op.id)
+        return f"goal given: {title}"
+
+    def _scorers(self) -> int:
+        """How many scorers the quorum is reckoned from: those configured, or those that are here."""
+        here = sum(member.role == "scorer" and member.state != "gone" for member in self._members.values())
+        return max(here, self._config.agents.scorers, 1)
+
+    async def add(
+        self, role: Role, *, name: str = "", angle: str = "", model: str = "", skills: tuple[str, ...] = ()
+    ) -> str:
+        """Start an agent; returns when it runs."""
+        if sum(member.agent is not None for member in self._members.values()) >= MAX_LOCAL_AGENTS:
+            raise SwarmError(f"{MAX_LOCAL_AGENTS} agents run here", "start more in another program or machine")
+        taken = {member.name for member in self._members.values()} | self._camera_now.names()
+        if name and name in taken:
+            raise SwarmError(f"there is an agent called {name}", "choose another name")
+        member = await self._join(role, name or names.pick(taken), angle=angle, model=model, skills=skills)
+        return f"{role} {member.name} has joined"
+
+    async def _join(
+        self, role: Role, name: str, *, angle: str = "", model: str = "", skills: tuple[str, ...] = ()
+    ) -> Member:
+        if self._nursery is None:
+            raise SwarmError("the swarm isn't running")
+        works = role not in ("observer", "operator")
+        brain = await self._models.get(model or self._config.model) if works else None
+        skills = skills or (tuple(self._config.agents.skills) if role == "executor" else ())
+        lease = self._identities.take(role)
+        card = Card(
+            name=name,
+            role=role,
+            skills=skills,
+            model=brain.name if brain else "",
+            machine=self._camera_now.machine if self._camera else os.uname().nodename,
+        )
+        network = Libp2pNetwork(
+            lease.identity,
+            self._config.swarm.name,
+            listen=self._config.swarm.listen_addresses(),
+            port=self._config.swarm.port if role == "operator" else 0,
+            join=self._config.swarm.join if role in ("operator", "observer") else (),
+            mdns=self._config.swarm.mdns and role == "operator",
+            secret=self._config.swarm.secret,
+        )
+        peer = Peer(
+            lease.identity,
+            network,
+            now_ms=lambda: time.time_ns() // 1_000_000,
+            rng=random.Random(self._rng.random()),
+            journal=Journal(self._folders.journal(lease.identity.peer_id)),
+            silent=role == "observer",
+            card=card,
+        )
+        agent = None
+        if brain is not None:
+            settings = AgentSettings(name=name, angle=angle, skills=skills)
+            agent = make(role, peer, brain, random.Random(self._rng.random()), settings)
+        member = Member(role, name, peer, lease, agent)
+        local = [address for other in self._living() for address in other.peer.network.addresses[:1]]
+        try:
+            await self._nursery.start(member.live)
+        except (NetworkError, OSError) as error:
+            raise SwarmError(str(error), getattr(error, "remedy", "")) from error
+        self._members[peer.peer_id] = member
+        for address in local:
+            await network.connect(address)
+        return member
+
+    def _living(self) -> list[Member]:
+        return [member for member in self._members.values() if member.state in ("running", "paused")]
+
+    @property
+    def _camera_now(self) -> Camera:
+        if self._camera is None:
+            raise SwarmError("the swarm isn't running")
+        return self._camera
+
+    def _find(self, role: Role) -> Member:
+        return next(member for member in self._members.values() if member.role == role)
+
+    def _agent(self, peer: PeerId) -> Member:
+        member = self._members.get(peer)
+        if member is None:
+            raise SwarmError("that agent lives in another program", "end it there")
+        if member.agent is None:
+            raise SwarmError(f"the {member.role} is this program itself", "press q to quit")
+        if member.state not in ("running", "paused"):
+            raise SwarmError(f"{member.name} is {member.state}")
+        return member
+
+    async def kill(self, peer: PeerId) -> str:
+        member = self._agent(peer)
+        await member.leave()
+        self._members.pop(peer, None)
+        return f"{member.name} has left"
+
+    async def crash(self, peer: PeerId) -> str:
+        member = self._agent(peer)
+        await member.crash()
+        self._members.pop(peer, None)
+        return f"{member.name} has crashed"
+
+    async def pause(self, peer: PeerId, on: bool) -> str:
+        member = self._agent(peer)
+        assert member.agent is not None
+        member.agent.paused = on
+        member.state = "paused" if on else "running"
+        return f"{member.name} {'rests' if on else 'goes on'}"
+
+    async def steer(self, plan: OpId, act: AnyAct) -> str:
+        held = self._camera_now.replica.plans.get(plan)
+        if held is None:
+            raise SwarmError("that plan isn't held here")
+        if held.operator != self._operator.peer_id:
+            raise SwarmError("only the person who gave the goal can steer it")
+        await self._operator.steer(plan, act)
+        return "said to the swarm"
+
+    async def show(self, plan: OpId) -> str:
+        held = self._camera_now.replica.plans.get(plan)
+        if held is None:
+            raise SwarmError("that plan isn't held here")
+        self._camera_now.show(plan)
+        return f"showing {held.goal.title}"
+
+    async def connect(self, address: str) -> str:
+        try:
+            await self._find("operator").peer.network.connect(address)
+        except NetworkError as error:
+            raise SwarmError(str(error), "an address looks like /ip4/192.168.1.7/tcp/4001/p2p/12D3…") from error
+        return f"dialling {address}"

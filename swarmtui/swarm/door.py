@@ -1,0 +1,157 @@
+"""The door between the screen's thread and the swarm's: commands in, pictures out."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Awaitable, Callable, Sequence
+from concurrent.futures import Future
+from typing import Any
+
+import trio
+
+from swarmtui.config import Config
+from swarmtui.plan.ops import AnyAct, OpId, PeerId, Policy
+from swarmtui.view import Role, SwarmView
+
+from .crew import Crew
+from .errors import SwarmError
+
+log = logging.getLogger(__name__)
+
+
+class Swarm:
+    """Every local peer and agent, run by trio in a thread of their own.
+
+    The methods may be called from any thread. A command returns a future whose result is a sentence for the person;
+    it raises :class:`SwarmError` with a reason and a remedy when the command can't be carried out. Cancelling the
+    future has no effect on the command.
+    """
+
+    def __init__(self, config: Config, *, resume: bool = True) -> None:
+        """
+        Args:
+            config: what to run.
+            resume: take up the newest unfinished plan of the data folder. False: only what is given from now on.
+        """
+        self.config = config
+        self._crew = Crew(config, resume=resume)
+        self._thread: threading.Thread | None = None
+        self._token: trio.lowlevel.TrioToken | None = None
+        self._ready: Future[None] = Future()
+
+    @property
+    def latest(self) -> SwarmView:
+        """The newest picture; a new object whenever something differs."""
+        return self._crew.picture
+
+    @property
+    def summary(self) -> dict[str, Any]:
+        """Figures of the run so far: calls by purpose, tokens, ops, seconds."""
+        return self._crew.summary()
+
+    def start(self) -> None:
+        """Load the model, start the peers and agents; returns when they run.
+
+        Raises:
+            SwarmError: no model, or no network at all.
+        """
+        self._thread = threading.Thread(target=self._run, name="swarm", daemon=False)
+        self._thread.start()
+        self._ready.result()
+
+    def stop(self, timeout: float = 10.0) -> bool:
+        """End every agent, peer and child politely. Returns False if the thread is still there after `timeout` s."""
+        if self._thread is None:
+            return True
+        if self._token is not None:
+            try:
+                self._token.run_sync_soon(self._crew.stop)
+            except trio.RunFinishedError:
+                pass
+        self._thread.join(timeout)
+        return not self._thread.is_alive()
+
+    def give_goal(self, title: str, detail: str = "", policy: Policy | None = None) -> Future[str]:
+        """Start a plan and show it. Without a policy the configured one is used."""
+        return self._command(lambda: self._crew.give_goal(title, detail, policy))
+
+    def add_agent(
+        self, role: Role, *, name: str = "", angle: str = "", model: str = "", skills: Sequence[str] = ()
+    ) -> Future[str]:
+        """Start one more local agent."""
+        return self._command(
+            lambda: self._crew.add(role, name=name, angle=angle, model=model, skills=tuple(skills))
+        )
+
+    def kill(self, peer: PeerId) -> Future[str]:
+        """Let a local agent leave: it gives back its claim and says goodbye."""
+        return self._command(lambda: self._crew.kill(peer))
+
+    def crash(self, peer: PeerId) -> Future[str]:
+        """End a local agent at once, without a goodbye, as a power cut would."""
+        return self._command(lambda: self._crew.crash(peer))
+
+    def pause_agent(self, peer: PeerId, on: bool) -> Future[str]:
+        """Let a local agent rest, or go on."""
+        return self._command(lambda: self._crew.pause(peer, on))
+
+    def steer(self, plan: OpId, act: AnyAct) -> Future[str]:
+        """Say the operator's decision on a plan that was given here."""
+        return self._command(lambda: self._crew.steer(plan, act))
+
+    def show_plan(self, plan: OpId) -> Future[str]:
+        """Show another of the plans that are held."""
+        return self._command(lambda: self._crew.show(plan))
+
+    def connect(self, address: str) -> Future[str]:
+        """Join a peer elsewhere by its multiaddr."""
+        return self._command(lambda: self._crew.connect(address))
+
+    def _run(self) -> None:
+        try:
+            trio.run(self._main)
+        except BaseException as error:
+            log.exception("the swarm ended")
+            if not self._ready.done():
+                self._ready.set_exception(_reason(error))
+            self._crew.failed(_reason(error))
+
+    async def _main(self) -> None:
+        self._token = trio.lowlevel.current_trio_token()
+        await self._crew.run(lambda: self._ready.set_result(None))
+
+    def _command(self, act: Callable[[], Awaitable[str]]) -> Future[str]:
+        future: Future[str] = Future()
+
+        async def perform() -> None:
+            try:
+                future.set_result(await act())
+            except trio.Cancelled:
+                future.set_exception(SwarmError("the swarm is stopping"))
+                raise
+            except Exception as error:
+                if not isinstance(error, SwarmError):
+                    log.exception("a command failed")
+                future.set_exception(_reason(error))
+
+        def enter() -> None:
+            if not self._crew.start_soon(perform):
+                future.set_exception(SwarmError("the swarm isn't running"))
+
+        try:
+            if self._token is None:
+                raise trio.RunFinishedError
+            self._token.run_sync_soon(enter)
+        except trio.RunFinishedError:
+            future.set_exception(SwarmError("the swarm isn't running"))
+        return future
+
+
+def _reason(error: BaseException) -> SwarmError:
+    """The first thing that went wrong, as an error for people."""
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    if isinstance(error, SwarmError):
+        return error
+    return SwarmError(str(error) or type(error).__name__, getattr(error, "remedy", ""))

@@ -1,0 +1,85 @@
+"""The keys of this program's peers, kept between runs so that a restarted agent is the same peer.
+
+One file per identity, `<role>-<number>.key`, 32 bytes, readable by its owner alone. A lock on the file keeps two
+programs from speaking with one voice, which would make both look faulty (two ops with one seq).
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from pathlib import Path
+from types import TracebackType
+from typing import IO
+
+from swarmtui.plan.envelope import Identity
+
+
+class Lease:
+    """An identity that this program holds until `close`."""
+
+    def __init__(self, identity: Identity, name: str, file: IO[bytes] | None) -> None:
+        self.identity = identity
+        self.name = name
+        """`<role>-<number>`, or '' for an identity that isn't on disk."""
+        self._file = file
+
+    def close(self) -> None:
+        """Let another take it. The key stays on disk."""
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+
+    def __enter__(self) -> Lease:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, exc: BaseException | None, tb: TracebackType | None) -> None:
+        self.close()
+
+
+class Identities:
+    """The folder of keys. Where it can't be written, identities live in memory and `notice` says so."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self.notice = ""
+
+    def take(self, role: str) -> Lease:
+        """The lowest-numbered identity of a role that nobody holds, made if there is none."""
+        try:
+            self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            for number in range(1, 10_000):
+                lease = self._try(f"{role}-{number}")
+                if lease is not None:
+                    return lease
+        except OSError as error:
+            self.notice = (
+                f"keys can't be kept in {self._folder} ({error.strerror}): agents get new names at the next start. "
+                "Free some space or choose another folder with --data-dir."
+            )
+        return Lease(Identity.from_seed(os.urandom(32)), "", None)
+
+    def _try(self, name: str) -> Lease | None:
+        """The identity of this name, or None if another program holds it."""
+        file = os.fdopen(os.open(self._folder / f"{name}.key", os.O_RDWR | os.O_CREAT, 0o600), "r+b")
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            file.close()
+            return None
+        except OSError:
+            file.close()
+            raise
+        try:
+            seed = file.read(33)
+            if len(seed) != 32:  # new, or torn by a crash: nobody can have used it
+                seed = os.urandom(32)
+                file.seek(0)
+                file.truncate()
+                file.write(seed)
+                file.flush()
+                os.fsync(file.fileno())
+        except OSError:
+            file.close()
+            raise
+        return Lease(Identity.from_seed(seed), name, file)
