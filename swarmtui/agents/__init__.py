@@ -1,0 +1,43 @@
+"""What a peer does with what it knows: decomposers, scorers, executors, observers; and the operator's voice."""
+
+from __future__ import annotations
+
+import random
+from typing import TYPE_CHECKING
+
+import trio
+
+from swarmtui.llm.model import Model
+
+from .agent import Agent, AgentSettings, Status
+from .decomposer import Decomposer
+from .executor import Executor
+from .observer import Observer
+from .prompting import PromptError, Prompts
+from .scorer import Scorer
+
+if TYPE_CHECKING:
+    from swarmtui.peer.peer import Peer
+
+__all__ = ["ROLES", "Agent", "AgentSettings", "PromptError", "Prompts", "Status", "live", "make"]
+
+ROLES: dict[str, type[Agent]] = {kind.role: kind for kind in (Decomposer, Scorer, Executor, Observer)}
+
+
+def make(role: str, peer: Peer, model: Model, rng: random.Random, settings: AgentSettings | None = None) -> Agent:
+    """An agent of this role.
+
+    Raises:
+        KeyError: there is no such role.
+    """
+    return ROLES[role](peer, model, rng, settings)
+
+
+async def live(agent: Agent, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
+    """Run an agent together with its peer, until the agent has left; cancelled, both end as the peer's `run` does."""
+    async with trio.open_nursery() as nursery:
+        await nursery.start(agent.peer.run)
+        await nursery.start(agent.run)
+        task_status.started()
+        await agent.ended()
+        nursery.cancel_scope.cancel()

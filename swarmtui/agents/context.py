@@ -1,0 +1,62 @@
+"""What an agent reads of a plan before it works: the way down to a task, its neighbours, notes and the results that it
+rests on. Pure functions of the plan."""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+from swarmtui.plan.ops import Note, Result, Steer
+from swarmtui.plan.state import Plan, Task
+
+Part: TypeAlias = tuple[str, str]
+"""A task's title and its result."""
+
+
+def ancestors(plan: Plan, task: Task) -> list[Task]:
+    """From the root down to the task's parent; empty for the root."""
+    found: list[Task] = []
+    parent = task.parent
+    while parent is not None:
+        above = plan.tasks[parent]
+        found.append(above)
+        parent = above.parent
+    return found[::-1]
+
+
+def siblings(plan: Plan, task: Task) -> list[Task]:
+    """The other steps of the same split, in order."""
+    if task.parent is None:
+        return []
+    return [plan.tasks[child] for child in plan.tasks[task.parent].children if child != task.id]
+
+
+def notes(plan: Plan, task: Task) -> list[str]:
+    """The operator's words for this task and for what it's part of, oldest first from the root down."""
+    found: list[str] = []
+    for item in [*ancestors(plan, task), task]:
+        for op in item.notes:
+            if isinstance(op.body, Steer) and isinstance(op.body.act, Note):
+                found.append(op.body.act.text)
+    return found
+
+
+def dependencies(plan: Plan, task: Task) -> list[Part]:
+    """Title and outcome of each task that this one, or what it's part of, comes after."""
+    seen: dict[bytes, None] = {}
+    for item in [*ancestors(plan, task), task]:
+        seen.update(dict.fromkeys(item.after))
+    return [part for other in seen if other in plan.tasks for part in outcome(plan, plan.tasks[other])]
+
+
+def outcome(plan: Plan, task: Task) -> list[Part]:
+    """A task's result; for a branch without one of its own, those of its children, with the way in the title."""
+    if task.result is not None and isinstance(task.result.body, Result):
+        return [(task.title, task.result.body.output)]
+    return [
+        (f"{task.title} › {title}", text) for child in task.children for title, text in outcome(plan, plan.tasks[child])
+    ]
+
+
+def parts_of(plan: Plan, task: Task) -> list[Part]:
+    """What a branch is merged from: its children's outcomes, in order, without the branch's own title in the way."""
+    return [part for child in task.children for part in outcome(plan, plan.tasks[child])]

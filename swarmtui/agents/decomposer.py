@@ -1,0 +1,208 @@
+"""The decomposer: drafts splits of live branches, and refines the best when none was accepted (docs/protocol.md, 4)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import trio
+
+from swarmtui.llm.model import Request
+from swarmtui.plan.ops import MAX_PROPOSALS_PER_AUTHOR, PeerId, Proposal
+from swarmtui.plan.state import Draft, Plan, Task
+
+from . import context, drafts, prompting
+from .agent import Agent, Choice, Job
+from .crowd import Crowd, scorers
+from .prompting import Angle, fill, listed
+from .ranking import best_first, judged, rank, standing, undecided, verdicts
+from .wording import cut, one_line
+
+LOOK_AGAIN_S = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """A draft that somebody should write."""
+
+    plan: Plan
+    task: Task
+    base: Draft | None
+    """The draft to refine; None: a fresh one."""
+
+
+def wants(plan: Plan, task: Task, me: PeerId, crowd: Crowd) -> Wanted | None:
+    """Whether this task wants a draft of mine now, and which."""
+    if not undecided(task):
+        return None
+    if sum(draft.op.author == me for draft in task.drafts.values()) >= MAX_PROPOSALS_PER_AUTHOR:
+        return None
+    there = standing(task)
+    coming = crowd.doing("drafting", task.title, but=me)
+    if len(there) < plan.policy.rivals:
+        return Wanted(plan, task, None) if len(there) + coming < plan.policy.rivals else None
+    refined = sum(bool(_proposal(draft).base) for draft in there)
+    if refined + coming >= plan.policy.rounds:
+        return None
+    if not judged(plan.policy, there, len(scorers(plan.policy, crowd))):
+        return None
+    return Wanted(plan, task, best_first(plan.policy, there)[0])
+
+
+def choose_draft(tasks: Iterable[tuple[Plan, Task]], me: PeerId, crowd: Crowd) -> Wanted | None:
+    """The draft that helps most: tasks without any first, then the oldest plan, the highest task; then my own order."""
+    found = [wanted for plan, task in tasks if (wanted := wants(plan, task, me, crowd))]
+    return min(
+        found,
+        key=lambda w: (
+            bool(standing(w.task)),
+            w.plan.op.order,
+            w.task.depth,
+            len(standing(w.task)),
+            rank(me, w.task.id),
+        ),
+        default=None,
+    )
+
+
+def choose_angle(angles: tuple[Angle, ...], first: int, task: Task) -> Angle:
+    """My first angle, or the next that no draft of this task has; all taken: the one after my own last."""
+    taken = [_proposal(draft).angle for draft in task.drafts.values()]
+    turned = [angles[(first + i) % len(angles)] for i in range(len(angles))]
+    return min(turned, key=lambda angle: taken.count(angle.name))
+
+
+def _proposal(draft: Draft) -> Proposal:
+    body = draft.op.body
+    if not isinstance(body, Proposal):
+        raise TypeError(f"a draft's op says {type(body).__name__}")
+    return body
+
+
+class Decomposer(Agent):
+    """Drafts from its own angle."""
+
+    role = "decomposer"
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        names = [angle.name for angle in self.settings.prompts.angles]
+        wanted = self.settings.angle
+        self._own_angle = Angle(name=wanted, hint=wanted, examples=(), usual=()) if wanted not in names else None
+        self._first = names.index(wanted) if wanted in names else self.rng.randrange(len(names))
+
+    def interests(self, plan: Plan, task: Task) -> bool:
+        return undecided(task)
+
+    def choose(self, tasks: list[tuple[Plan, Task]], now: float) -> Choice:
+        wanted = choose_draft(tasks, self.peer_id, self.crowd(now))
+        if wanted is None:
+            # Another's drafting is known by presence alone, so its end wakes nobody.
+            return Choice(reason=_why_not(tasks), again_s=LOOK_AGAIN_S) if tasks else Choice(reason="no task to split")
+        plan, task = wanted.plan, wanted.task
+
+        async def run() -> None:
+            # Others may have begun while this one hesitated.
+            if wants(plan, task, self.peer_id, self.crowd(trio.current_time())):
+                await self._draft(wanted)
+
+        return Choice(Job(plan, task, "drafting", run, lambda: self._useful(wanted), self.settings.hesitate_s))
+
+    def _useful(self, wanted: Wanted) -> bool:
+        plan, task = wanted.plan, wanted.task
+        if plan.paused or not undecided(task):
+            return False
+        if wanted.base is not None:
+            return not wanted.base.vetoed
+        return len(standing(task)) < plan.policy.rivals
+
+    async def _draft(self, wanted: Wanted) -> None:
+        plan, task = wanted.plan, wanted.task
+        angle = self._angle(task)
+        low, high = plan.policy.fan_out
+        shown = [step for example in angle.examples for step in example.steps]
+        planned = [other.title for other in [*context.siblings(plan, task), *context.ancestors(plan, task)]]
+        best: list[dict[str, Any]] = []
+        fewest = 99
+        for _ in range(1 + self.settings.redraws):
+            reply = await self.model.generate(self._request(wanted, angle), self.writer())
+            found = drafts.read_steps(reply.value)[:high]
+            wrong = drafts.faults([step["title"] for step in found], task.title, low, shown, planned)
+            if len(wrong) < fewest:
+                best, fewest = found, len(wrong)
+            if not wrong:
+                break
+        rationale = ""
+        if fewest:
+            best, added = drafts.mend(best, task.title, (low, high), shown, planned, self._usual(angle))
+            rationale = "Steps that repeated something were left out." + (
+                f" {added} usual steps were added." if added else ""
+            )
+        steps = drafts.to_steps(best, plan.policy, task.depth, self.settings.prompts.decomposer.last_words)
+        base = wanted.base.op.id if wanted.base else b""
+        body = Proposal(task=task.id, steps=steps, rationale=rationale, angle=angle.name, base=base)
+        await self.say(plan, body)
+
+    def _angle(self, task: Task) -> Angle:
+        angles = self.settings.prompts.angles
+        taken = {_proposal(draft).angle for draft in task.drafts.values()}
+        if self._own_angle is not None and self._own_angle.name and self._own_angle.name not in taken:
+            return self._own_angle
+        return choose_angle(angles, self._first, task)
+
+    def _usual(self, angle: Angle) -> tuple[str, ...]:
+        return angle.usual or self.settings.prompts.angles[0].usual
+
+    def _request(self, wanted: Wanted, angle: Angle) -> Request:
+        plan, task, base = wanted.plan, wanted.task, wanted.base
+        prompts = self.settings.prompts.decomposer
+        full = not prompting.is_small(self.model.name)
+        low, high = plan.policy.fan_out
+        room = self.settings.context_chars
+        above = context.ancestors(plan, task)
+        values = {
+            "goal": one_line(plan.goal.title) if above else "",
+            "path": " › ".join(one_line(item.title) for item in above[1:]),
+            "siblings": "; ".join(one_line(item.title) for item in context.siblings(plan, task)),
+            "notes": cut(" ".join(one_line(note) for note in context.notes(plan, task)), room // 6),
+            "detail": cut(one_line(task.step.detail), room // 4),
+            "title": one_line(task.title),
+            "low": str(low),
+            "high": str(high),
+            "hint": angle.hint,
+            "examples": "\n\n".join(f"Task: {e.task}\nSteps:\n{listed(e.steps)}" for e in angle.examples[:1]),
+        }
+        if base is not None:
+            votes = verdicts(plan.policy, base)
+            values["steps"] = listed(step.title for step in base.steps)
+            values["critiques"] = cut(" ".join(one_line(vote.critique) for vote in votes if vote.critique), room // 3)
+        template = prompts.refine if base is not None else prompts.draft
+        prompt = "\n".join([fill(template, values), *([prompts.full.strip()] if full else [])])
+        return Request(
+            agent=self.settings.name or self.peer_id,
+            purpose="draft",
+            subject=task.title,
+            system=prompts.system.strip(),
+            prompt=prompt,
+            schema=prompting.split_schema((low, high), plan.policy.skills, full),
+            max_tokens=(140 if full else 45) * high + 40,
+            temperature=0.7,
+            seed=self.seed(),
+            priority=1 if standing(task) else 2,
+            facts={
+                "title": task.title,
+                "goal": plan.goal.title,
+                "angle": angle.name,
+                "fan_out": [low, high],
+                "depth": task.depth,
+                "max_depth": plan.policy.max_depth,
+                "skills": list(plan.policy.skills),
+                "path": [item.title for item in above],
+                "steps": [step.title for step in base.steps] if base else [],
+            },
+        )
+
+
+def _why_not(tasks: list[tuple[Plan, Task]]) -> str:
+    return "drafts wait for votes" if any(task.drafts for _, task in tasks) else "others draft"

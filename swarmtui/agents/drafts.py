@@ -1,0 +1,160 @@
+"""From what a model wrote to the steps of a draft: reading, checking, mending. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from string import Template
+from typing import Any
+
+from swarmtui.plan.ops import DEFAULT_SKILL, MAX_TITLE, Policy, Step
+
+from .wording import covered, cut, one_line, shared, words
+
+SAME = 0.75
+"""Two steps that share more of their words are one step said twice."""
+RESTATES = 0.8
+"""A step that holds more of the task's words, and adds hardly any, is the task again."""
+COPIED = 0.85
+"""A step that has so much of an example's or a neighbour's words was copied."""
+ATOMIC_WORDS = 10
+_JOINTS = (" and ", ", ", " & ", "; ", " und ", " et ", " y ")
+
+
+def read_steps(value: Any) -> list[dict[str, Any]]:
+    """The steps in a model's answer, as dicts with at least a title; blank ones are left out."""
+    found: list[dict[str, Any]] = []
+    items = value.get("steps", []) if isinstance(value, dict) else value
+    for item in items if isinstance(items, list) else []:
+        fields = dict(item) if isinstance(item, dict) else {"title": item}
+        title = one_line(str(fields.get("title", ""))).strip(" -*•.\"'")
+        if title:
+            fields["title"] = cut(title, MAX_TITLE)
+            found.append(fields)
+    return found
+
+
+def repeats(titles: Sequence[str]) -> list[tuple[int, int]]:
+    """Pairs of steps (earlier, later) that share more than three quarters of their words."""
+    return [(i, j) for j in range(len(titles)) for i in range(j) if shared(titles[i], titles[j]) > SAME]
+
+
+def restates(title: str, goal: str) -> bool:
+    """Whether a step holds over 80 % of the goal's words and hardly any besides."""
+    extra = len(words(title) - words(goal))
+    return covered(goal, title) > RESTATES and extra <= max(1, len(words(goal)) // 2)
+
+
+def copies(title: str, texts: Iterable[str]) -> bool:
+    """Whether a step is nearly one of these texts."""
+    return any(covered(text, title) >= COPIED and covered(title, text) >= COPIED for text in texts)
+
+
+def faults(titles: Sequence[str], task: str, low: int, examples: Iterable[str], planned: Iterable[str]) -> list[str]:
+    """What is wrong with a draft by plain looking, in words; empty if nothing.
+
+    Args:
+        titles: of the steps.
+        task: the title of the task that's split.
+        low: fewest steps.
+        examples: steps that the prompt showed.
+        planned: titles that stand elsewhere in the plan.
+    """
+    examples, planned = list(examples), list(planned)
+    found = [f"step {j + 1} repeats step {i + 1}" for i, j in repeats(titles)]
+    for number, title in enumerate(titles, 1):
+        if restates(title, task):
+            found.append(f"step {number} says the task again")
+        elif copies(title, examples):
+            found.append(f"step {number} is copied from the example")
+        elif copies(title, planned):
+            found.append(f"step {number} is planned elsewhere")
+    if len(titles) < low:
+        found.append(f"fewer than {low} steps")
+    return found
+
+
+def mend(
+    steps: Sequence[dict[str, Any]],
+    task: str,
+    fan_out: tuple[int, int],
+    examples: Iterable[str],
+    planned: Iterable[str],
+    usual: Iterable[str],
+) -> tuple[list[dict[str, Any]], int]:
+    """Leave out the steps with faults; where too few are left, add the angle's usual ones.
+
+    Returns:
+        The steps, and how many of them are usual ones.
+    """
+    examples, planned = list(examples), list(planned)
+    low, high = fan_out
+    kept: list[dict[str, Any]] = []
+    for step in steps:
+        title = step["title"]
+        bad = restates(title, task) or copies(title, examples) or copies(title, planned)
+        if not bad and not any(shared(title, other["title"]) > SAME for other in kept):
+            # What was left out has shifted the numbers, so the order given by the model can't be kept.
+            kept.append({key: item for key, item in step.items() if key != "after"})
+    added = 0
+    for text in usual:
+        if len(kept) >= low:
+            break
+        kept.append({"title": cut(Template(text).safe_substitute(task=task), MAX_TITLE)})
+        added += 1
+    return kept[:high], added
+
+
+def to_steps(
+    found: Sequence[dict[str, Any]], policy: Policy, depth: int, last_words: Sequence[str]
+) -> tuple[Step, ...]:
+    """Make the steps of a proposal, with sensible values for what the model didn't say.
+
+    Args:
+        found: read and checked.
+        policy: of the plan.
+        depth: of the task that's split; its children stand one deeper.
+        last_words: how steps begin that look at what the others made.
+    """
+    steps: list[Step] = []
+    for index, fields in enumerate(found):
+        title = fields["title"]
+        after = _after(fields.get("after"), index)
+        if after is None:
+            last = index > 0 and title.casefold().startswith(tuple(last_words))
+            after = tuple(range(index)) if last else ()
+        atomic = fields.get("atomic")
+        steps.append(
+            Step(
+                title=title,
+                detail=cut(one_line(str(fields.get("detail") or "")), 1000),
+                atomic=atomic if isinstance(atomic, bool) else atomic_by_looks(title, depth + 1, policy.max_depth),
+                needs=_skill(fields.get("needs"), policy),
+                after=after,
+            )
+        )
+    return tuple(steps)
+
+
+def atomic_by_looks(title: str, depth: int, max_depth: int) -> bool:
+    """A guess at whether one executor can do a step in one go: it's short and names one thing, or stands deep."""
+    if depth >= max_depth:
+        return False  # It's a leaf by its place; the word would add nothing.
+    if depth >= 2:
+        return True
+    lowered = f" {title.casefold()} "
+    return len(title.split()) <= ATOMIC_WORDS and not any(joint in lowered for joint in _JOINTS)
+
+
+def _after(value: Any, index: int) -> tuple[int, ...] | None:
+    """Numbers counted from 1, as models count, to indexes of earlier steps; None if the model said nothing."""
+    if not isinstance(value, list):
+        return None
+    numbers = {item - 1 for item in value if isinstance(item, int) and not isinstance(item, bool)}
+    return tuple(sorted(number for number in numbers if 0 <= number < index))
+
+
+def _skill(value: Any, policy: Policy) -> str:
+    skills = policy.skills or (DEFAULT_SKILL,)
+    if value in skills:
+        return str(value)
+    return DEFAULT_SKILL if DEFAULT_SKILL in skills else skills[0]
