@@ -1,0 +1,285 @@
+"""The application: starts the swarm, shows its pictures, hands it commands, ends cleanly."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import signal
+import time
+from collections.abc import Callable
+from concurrent.futures import Future
+from typing import Any, ClassVar, cast
+
+from textual.app import App
+from textual.binding import Binding, BindingType
+from textual.command import CommandPalette
+from textual.content import Content
+from textual.message import Message
+from textual.notifications import SeverityLevel
+
+from swarmtui import paths
+from swarmtui.goals import parse_goal
+from swarmtui.plaintext import many_lines
+from swarmtui.ui import colours
+from swarmtui.ui.actions import Keys
+from swarmtui.ui.door import ScreenConfig, SwarmDoor, sentence
+from swarmtui.ui.palette import SwarmCommands
+from swarmtui.ui.screens.dialogs import Confirm
+from swarmtui.ui.screens.failed import FailedScreen
+from swarmtui.ui.screens.main import MainScreen
+from swarmtui.ui.states import busy
+from swarmtui.ui.text import plural
+
+LOG = logging.getLogger(__name__)
+REDRAW_S = 0.1
+"""Pictures are read this often, at most."""
+STOP_S = 8.0
+"""How long the swarm may take to say goodbye when the terminal closes."""
+SIGTERM_EXIT = 128 + signal.SIGTERM
+SIGINT_EXIT = 128 + signal.SIGINT
+
+Command = Callable[[SwarmDoor], "Future[str]"]
+
+
+class Outcome(Message):
+    """A command's future has ended (posted from whatever thread ended it)."""
+
+    def __init__(self, future: Future[str]) -> None:
+        super().__init__()
+        self.future = future
+
+
+class SwarmApp(App[int]):
+    """One main screen over one swarm."""
+
+    TITLE = "swarmtui"
+    COMMANDS: ClassVar[set[Any]] = {SwarmCommands}
+    ENABLE_COMMAND_PALETTE = True
+    COMMAND_PALETTE_BINDING = "ctrl+p"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("ctrl+c", "interrupt", "Quit", show=False, priority=True),
+        Binding("ctrl+q", "interrupt", "Quit", show=False, priority=True),
+    ]
+    NOTIFICATION_TIMEOUT = 6
+
+    def __init__(
+        self,
+        swarm: SwarmDoor,
+        config: ScreenConfig,
+        goal: str | None = None,
+        *,
+        now: Callable[[], float] = time.time,
+    ) -> None:
+        """Make the application; nothing starts yet.
+
+        Args:
+            swarm: The door to the local swarm, not started.
+            config: Keys, and what is told about model and preset.
+            goal: Given at once when the swarm has started.
+            now: Unix seconds, for ages.
+
+        Raises:
+            KeyConfigError: the config's keys can't be used.
+        """
+        self.keys = Keys(config.keys)
+        super().__init__(css_path=paths.stylesheet())
+        self.swarm = swarm
+        self.config = config
+        self.now = now
+        self.main = _bound_main(self.keys)(self.keys, now)
+        self.started = False
+        self.failure = ""
+        self._goal = goal
+        self._begun = False
+        self._shown_version: int | None = None
+        self._tick = 0
+        self.register_theme(colours.DARK)
+        self.register_theme(colours.LIGHT)
+        self.theme = colours.fitting(os.environ)
+
+    # Life
+
+    async def on_mount(self) -> None:
+        self._watch_signals()
+        await self.push_screen(self.main)
+        self.refresh_view()
+        self.set_interval(REDRAW_S, self.refresh_view)
+        self.run_worker(self._start(), name="start", exit_on_error=False)
+
+    async def _start(self) -> None:
+        self._begun = True
+        try:
+            await asyncio.to_thread(self.swarm.start)
+        except Exception as error:
+            LOG.warning("the swarm didn't start: %s", error)
+            self.failure = sentence(error)
+            await self.push_screen(FailedScreen(self.failure))
+            return
+        self.started = True
+        self._shown_version = None
+        self.refresh_view()
+        self._open_with_goal()
+
+    def _open_with_goal(self) -> None:
+        """Give the goal of the command line, or ask for one when there is no plan."""
+        if self._goal is not None:
+            try:
+                goal = parse_goal(self._goal)
+            except ValueError as error:
+                self.say(str(error), "error")
+                self.main.open_goal(self._goal[:5000])
+            else:
+                self.ask(lambda swarm: swarm.give_goal(goal.title, goal.detail))
+        elif self.swarm.latest.plan is None and not self.swarm.latest.plans:
+            self.main.open_goal()
+
+    async def on_unmount(self) -> None:
+        if self._begun:
+            try:
+                await asyncio.wait_for(asyncio.to_thread(self.swarm.stop, STOP_S), STOP_S + 1)
+            except Exception as error:
+                LOG.warning("the swarm didn't stop as it should: %s: %s", type(error).__name__, error)
+
+    def _watch_signals(self) -> None:
+        """SIGTERM ends with a clean terminal; SIGINT asks first."""
+        loop = asyncio.get_running_loop()
+        try:
+            loop.add_signal_handler(signal.SIGTERM, lambda: self.exit(SIGTERM_EXIT, return_code=SIGTERM_EXIT))
+            loop.add_signal_handler(signal.SIGHUP, lambda: self.exit(129, return_code=129))
+            loop.add_signal_handler(signal.SIGINT, self.action_interrupt)
+        except (NotImplementedError, RuntimeError, ValueError):
+            LOG.info("signals can't be watched here")
+
+    def ask_to_quit(self) -> None:
+        """Quit; ask first while agents of this program work."""
+        working = [agent.name for agent in self.swarm.latest.agents if agent.local and busy(agent)]
+        if not working or not self.started:
+            self.exit(1 if self.failure else 0, return_code=1 if self.failure else 0)
+            return
+        names = ", ".join(working[:4]) + (" …" if len(working) > 4 else "")
+
+        def answered(yes: bool | None) -> None:
+            if yes:
+                self.exit(0)
+
+        self.push_screen(QuitConfirm("Quit?", f"{plural(len(working), 'agent')} at work: {names}. The plan is kept."), answered)
+
+    def action_interrupt(self) -> None:
+        """Ctrl+C: the first asks like q, the second quits."""
+        if isinstance(self.screen, QuitConfirm):
+            self.exit(SIGINT_EXIT, return_code=SIGINT_EXIT)
+        else:
+            self.ask_to_quit()
+
+    def _fatal_error(self) -> None:
+        """End after a bug, without printing any frame's variables: they may hold keys and texts."""
+        error = self._exception
+        LOG.error("the terminal failed", exc_info=error)
+        self.bell()
+        what = f"{type(error).__name__}: {many_lines(str(error))}" if error else "unknown"
+        self._exit_renderables.append(f"swarmtui: the terminal failed ({Content(what).plain[:300]}).\nThe plan is kept; the log has the details.")  # type: ignore[arg-type]
+        self._close_messages_no_wait()
+
+    # The picture
+
+    def refresh_view(self) -> None:
+        """Show the newest picture, if it is newer than what is shown; let ages grow once a second."""
+        view = self.swarm.latest
+        self._tick += 1
+        if view.version != self._shown_version:
+            self._shown_version = view.version
+            self.main.show_view(view, "" if self.started else self._waiting())
+        elif self._tick % round(1 / REDRAW_S) == 0:
+            self.main.tick()
+
+    def _waiting(self) -> str:
+        if self.failure:
+            return "not started"
+        model = self.swarm.latest.model or self.config.model
+        return f"starting · loading model {model} …"
+
+    def told(self) -> list[tuple[str, str]]:
+        """Return what will work on a new goal, for the form that asks for it."""
+        view = self.swarm.latest
+        agents: dict[str, int] = {}
+        for agent in view.agents:
+            if agent.state != "gone" and agent.role in ("decomposer", "scorer", "executor"):
+                agents[agent.role] = agents.get(agent.role, 0) + 1
+        model = view.model or self.config.model
+        return [
+            ("model", f"{model} (scripted: no language model)" if view.scripted and "scripted" not in model else model),
+            ("preset", self.config.preset),
+            ("agents", ", ".join(plural(count, role) for role, count in agents.items())),
+        ]
+
+    def change_colours(self) -> None:
+        """Change between dark and light."""
+        self.theme = colours.LIGHT.name if self.theme == colours.DARK.name else colours.DARK.name
+
+    # Commands
+
+    def ask(self, command: Command) -> None:
+        """Hand a command to the swarm; its outcome becomes a toast."""
+        if not self.started:
+            self.say("The swarm is still starting: try again in a moment.", "warning")
+            return
+        try:
+            future = command(self.swarm)
+        except Exception as error:
+            LOG.warning("a command failed: %s", error)
+            self.say(sentence(error), "error")
+            return
+        future.add_done_callback(self._ended)
+
+    def _ended(self, future: Future[str]) -> None:
+        try:
+            self.post_message(Outcome(future))
+        except RuntimeError:
+            LOG.info("a command ended after the terminal")
+
+    def on_outcome(self, event: Outcome) -> None:
+        if event.future.cancelled():
+            self.say("The swarm ended before this was done.", "warning")
+            return
+        error = event.future.exception()
+        if error is not None:
+            self.say(sentence(error), "error")
+        elif text := event.future.result():
+            self.say(text)
+
+    def say(self, text: str, severity: str = "information") -> None:
+        """Show a toast; the text is never markup."""
+        self.notify(many_lines(text)[:600], severity=cast(SeverityLevel, severity), markup=False)
+
+    def action_command_palette(self) -> None:
+        if not CommandPalette.is_open(self):
+            self.push_screen(CommandPalette(placeholder="What should happen?"))
+
+
+class QuitConfirm(Confirm):
+    """Asks before quitting."""
+
+
+def _bound_main(keys: Keys) -> type[MainScreen]:
+    """Return the main screen with a person's own keys."""
+    return cast(type[MainScreen], type("MainScreen", (MainScreen,), {"BINDINGS": keys.bindings()}))
+
+
+def run_app(swarm: SwarmDoor, config: ScreenConfig, goal: str | None = None) -> int:
+    """Open the terminal and stay until the person leaves.
+
+    Args:
+        swarm: Not started; it's started off the screen's thread, and stopped before this returns.
+        config: The configuration.
+        goal: Given at once, or None.
+
+    Returns:
+        The exit code: 0 left, 1 the start or the screen failed, 130 interrupted twice, 143 ended by SIGTERM.
+
+    Raises:
+        KeyConfigError: the config's keys can't be used.
+    """
+    app = SwarmApp(swarm, config, goal)
+    app.run()
+    return app.return_code or 0

@@ -1,0 +1,55 @@
+"""The commands of the palette: the table of keys, the plans held, and the colours. Plan titles are never markup."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, NamedTuple, cast
+
+from textual.command import DiscoveryHit, Hit, Hits, Provider
+from textual.content import Content
+
+from swarmtui.plaintext import one_line
+
+if TYPE_CHECKING:
+    from swarmtui.ui.app import SwarmApp
+
+
+class _Entry(NamedTuple):
+    title: str
+    key: str
+    run: Callable[[], object]
+
+
+class SwarmCommands(Provider):
+    """Offers everything that can be done, by name."""
+
+    def _entries(self) -> Iterator[_Entry]:
+        app = cast("SwarmApp", self.app)
+        main = app.main
+        for action in app.keys.actions:
+            if action.palette and action.name != "palette" and hasattr(main, f"action_{action.name}"):
+                yield _Entry(action.help, app.keys.key(action.name), getattr(main, f"action_{action.name}"))
+        view = app.swarm.latest
+        shown = view.plan.id if view.plan else b""
+        for plan_id, title in reversed(view.plans):
+            if plan_id != shown:
+                yield _Entry(f"Show the plan: {one_line(title)}", "", self._show(app, plan_id))
+        yield _Entry("Change between dark and light colours", "", app.change_colours)
+
+    @staticmethod
+    def _show(app: SwarmApp, plan_id: bytes) -> Callable[[], object]:
+        return lambda: app.ask(lambda swarm: swarm.show_plan(plan_id))
+
+    async def discover(self) -> Hits:
+        for entry in self._entries():
+            yield DiscoveryHit(_shown(Content(entry.title), entry.key), entry.run, text=entry.title)
+
+    async def search(self, query: str) -> Hits:
+        matcher = self.matcher(query)
+        for entry in self._entries():
+            if (score := matcher.match(entry.title)) > 0:
+                yield Hit(score, _shown(matcher.highlight(entry.title), entry.key), entry.run, text=entry.title)
+
+
+def _shown(title: Content, key: str) -> Content:
+    return Content.assemble((f"{key:>5}  ", "$accent"), title)

@@ -1,0 +1,33 @@
+"""What is shown when the swarm couldn't start."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+from textual.content import Content
+from textual.screen import ModalScreen
+from textual.widgets import Static
+
+from swarmtui.plaintext import many_lines
+
+
+class FailedScreen(ModalScreen[None]):
+    """The reason and the remedy; any way out quits."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("q,escape,enter", "app.interrupt", "Quit")]
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self._text = text
+
+    def compose(self) -> ComposeResult:
+        with Vertical(classes="dialog") as box:
+            box.border_title = Content(" The swarm couldn't start ")
+            box.border_subtitle = Content(" q quit ")
+            reason, _, remedy = many_lines(self._text).partition("\n")
+            yield Static(Content.styled(reason, "$error"), classes="dialog-text")
+            if remedy:
+                yield Static(Content(remedy), classes="dialog-text")

@@ -1,0 +1,162 @@
+"""The lines above and below the panels: header, warnings, gossip, keys."""
+
+from __future__ import annotations
+
+from textual.content import Content
+from textual.widgets import Static
+
+from swarmtui.ui.actions import Keys, shown
+from swarmtui.ui.text import DIM, FAINT, clock, join, line, plural, sides, sparkline
+from swarmtui.view import GossipLine, SwarmView
+
+_TONES = {"information": "$secondary", "warning": "$warning", "error": "$error"}
+
+
+class Header(Static):
+    """The plan's title and how far it is."""
+
+    def __init__(self) -> None:
+        super().__init__("", id="header", markup=False)
+        self._view: SwarmView | None = None
+        self._waiting = ""
+
+    def show(self, view: SwarmView, waiting: str = "") -> None:
+        """Show these figures; `waiting` says what the start is at."""
+        self._view, self._waiting = view, waiting
+        self._redraw()
+
+    def on_resize(self) -> None:
+        self._redraw()
+
+    def _redraw(self) -> None:
+        view = self._view
+        width = self.size.width
+        if view is None or not width:
+            return
+        badges = join(
+            ("scripted", "$background on $warning") if view.scripted else "",
+            ("no secret", "$warning") if not view.secured and view.machines > 1 else "",
+        )
+        if view.plan is None:
+            right = (self._waiting, "$secondary") if self._waiting else (plural(view.peers, "peer"), DIM)
+            self.update(sides(join(("swarmtui", "bold $primary"), badges), join(right), width))
+            return
+        plan = view.plan
+        count = plan.counts
+        badges = join(
+            ("✔ done", "bold $success") if plan.done else "", ("‖ paused", "bold $warning") if plan.paused else "", badges
+        )
+        done = (f"{count.get('done', 0)}/{count.get('leaves', 0)} done", "$success")
+        figures = [
+            Content(" · ").join(
+                Content.assemble(part)
+                for part in (
+                    done,
+                    (f"{count.get('working', 0)} working", "$accent"),
+                    (f"{count.get('voting', 0)} voting", "$secondary"),
+                )
+            ),
+            Content.styled(f"quorum {plan.policy.need} of {plan.policy.of}", DIM),
+            Content.styled(plural(view.machines, "machine"), DIM),
+        ]
+        room = int(width * 0.7)
+        while len(figures) > 1 and join(*figures, gap="   ").cell_length > room:
+            figures.pop()
+        left = join(line(plan.title, "bold"), badges)
+        right = join(*figures, gap="   ")
+        space = width - right.cell_length - 2
+        if left.cell_length > space and badges.plain:
+            left = join(line(plan.title, "bold").truncate(max(8, space - badges.cell_length - 2), ellipsis=True), badges)
+        self.update(sides(left, right, width, 0.7))
+
+
+class NoticeBar(Static):
+    """What a person should know now; hidden when there is nothing."""
+
+    ROWS = 3
+
+    def __init__(self) -> None:
+        super().__init__("", id="notices", markup=False)
+
+    def show(self, view: SwarmView) -> None:
+        """Show the gravest notices and why the plan is stalled."""
+        order = {"error": 0, "warning": 1, "information": 2}
+        texts = [(n.text, n.severity) for n in sorted(view.notices, key=lambda n: order.get(n.severity, 2))]
+        stalls = view.plan.stalled if view.plan else ()
+        known = {text for text, _ in texts}
+        texts = [(text, "warning") for text in stalls if text not in known] + texts
+        rows = [
+            Content.assemble((f"{'·' if tone == 'information' else '!'} ", _TONES.get(tone, DIM)), line(text, _TONES.get(tone, DIM)))
+            for text, tone in texts[: self.ROWS]
+        ]
+        if len(texts) > self.ROWS:
+            rows[-1] = Content.assemble(rows[-1], (f"  (and {len(texts) - self.ROWS + 1} more)", DIM))
+        self.display = bool(rows)
+        self.update(Content("\n").join(rows))
+
+
+class Gossip(Static, can_focus=True):
+    """The newest sentences of the swarm."""
+
+    def __init__(self) -> None:
+        super().__init__("", id="gossip", classes="panel", markup=False)
+        self._lines: tuple[GossipLine, ...] = ()
+
+    def show(self, view: SwarmView) -> None:
+        """Show the newest lines, and the figures in the border."""
+        self._lines = view.gossip
+        spark = sparkline(view.rates, 20 if self.size.width >= 90 else 10)
+        self.border_title = Content.assemble("4 Gossip ", (spark, "$secondary"), (f" {view.ops_per_second:.1f} ops/s", DIM))
+        same = ("✔ in step", "$success") if view.complete else ("… catching up", DIM)
+        tag = (f" {view.fingerprint[:8]}", FAINT) if view.fingerprint else ""
+        self.border_subtitle = Content.assemble((plural(view.ops, "op"), DIM), " · ", same, tag)
+        self._redraw()
+
+    def on_resize(self) -> None:
+        self._redraw()
+
+    def _redraw(self) -> None:
+        rows, width = self.size.height, self.size.width
+        if not rows or not width:
+            return
+        if not self._lines:
+            self.update(Content.styled("Nothing has been said yet.", DIM))
+            return
+        self.update(Content("\n").join([gossip_row(item, width) for item in self._lines[-rows:]]))
+
+
+def gossip_row(item: GossipLine, width: int) -> Content:
+    """Return one sentence with its time, cut to the width."""
+    return Content.assemble((f"{clock(item.at)}  ", FAINT), line(item.text)).truncate(width, ellipsis=True)
+
+
+class KeyBar(Static):
+    """The keys that matter where the person is."""
+
+    def __init__(self, keys: Keys) -> None:
+        super().__init__("", id="keys", markup=False)
+        self._keys = keys
+        self._where = ("plan", False)
+
+    def show(self, panel: str, filtering: bool) -> None:
+        """Show the keys of a panel."""
+        self._where = (panel, filtering)
+        self._redraw()
+
+    def on_resize(self) -> None:
+        self._redraw()
+
+    def _redraw(self) -> None:
+        width = self.size.width
+        if not width:
+            return
+        fixed: list[Content] = []
+        free: list[Content] = []
+        for action in self._keys.footer(*self._where):
+            item = Content.assemble((shown(action.keys[0]), "bold $accent"), " ", (action.short, DIM))
+            (fixed if action.group == "Program" else free).append(item)
+        tail = join(*fixed)
+        room = width - tail.cell_length - 3
+        while free and join(*free).cell_length > room:
+            free.pop()
+        self.update(sides(join(*free), tail, width, 0.9))
