@@ -355,11 +355,15 @@ class Agent:
         heard = sorted(self.peer.presences.items(), key=lambda item: item[0])
         return crowd(heard, now, self.settings.alive_s, (self.peer_id, self.role))
 
+    def unix_seconds(self) -> float:
+        """The peer's wall clock."""
+        return -self.peer.clock.ahead_ms(0) / 1000
+
     def show(self, doing: str, subject: str = "") -> None:
         """Tell the screen and, by presence, the others."""
         if (doing, subject) != (self.status.doing, self.status.subject):
             self.status.doing, self.status.subject = doing, subject
-            self.status.since = self.peer.now_ms() / 1000
+            self.status.since = self.unix_seconds()
             self.peer.show(doing, subject)
 
     async def say(self, plan: Plan, *bodies: Body) -> list[Op]:

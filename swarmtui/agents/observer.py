@@ -22,4 +22,4 @@ class Observer(Agent):
         """The screen alone is told."""
         if (doing, subject) != (self.status.doing, self.status.subject):
             self.status.doing, self.status.subject = doing, subject
-            self.status.since = self.peer.now_ms() / 1000
+            self.status.since = self.unix_seconds()
