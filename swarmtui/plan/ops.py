@@ -44,7 +44,7 @@ class Part(msgspec.Struct, frozen=True, omit_defaults=True):
     """A piece of a body. Defaults are left out on the wire; fields that a later version adds are ignored."""
 
 
-class Policy(Part):
+class Policy(Part, frozen=True):
     """How a plan is decided. Stands in the goal; a later `steer policy` replaces it whole.
 
     The counts are what peers check; settings in seconds and milliseconds steer agents and the leases of claims.
@@ -79,7 +79,7 @@ class Policy(Part):
     """Which branches get their children's results merged into one."""
 
 
-class Step(Part):
+class Step(Part, frozen=True):
     """One step of a draft; it becomes a task when the draft is accepted."""
 
     title: Title
@@ -91,7 +91,7 @@ class Step(Part):
     """Indexes of earlier steps whose results it needs."""
 
 
-class Marks(Part):
+class Marks(Part, frozen=True):
     """A scorer's marks for a draft, 0 to 100 each."""
 
     specific: Mark
@@ -104,11 +104,11 @@ class Marks(Part):
         return (self.specific + self.distinct + self.complete) / 3
 
 
-class Body(Part, tag_field="kind"):
+class Body(Part, tag_field="kind", frozen=True):
     """What an op says."""
 
 
-class Goal(Body, tag="goal"):
+class Goal(Body, tag="goal", frozen=True):
     """A new plan exists."""
 
     title: Title
@@ -118,7 +118,7 @@ class Goal(Body, tag="goal"):
     """Makes the same goal, given twice, two plans."""
 
 
-class Proposal(Body, tag="proposal"):
+class Proposal(Body, tag="proposal", frozen=True):
     """A draft split of a task."""
 
     task: Id32
@@ -129,7 +129,7 @@ class Proposal(Body, tag="proposal"):
     """The proposal that this one refines; empty: a fresh draft."""
 
 
-class Vote(Body, tag="vote"):
+class Vote(Body, tag="vote", frozen=True):
     """A scorer's verdict on a draft."""
 
     proposal: Id32
@@ -138,7 +138,7 @@ class Vote(Body, tag="vote"):
     critique: Text = ""
 
 
-class Claim(Body, tag="claim"):
+class Claim(Body, tag="claim", frozen=True):
     """I'll do this task."""
 
     task: Id32
@@ -146,56 +146,56 @@ class Claim(Body, tag="claim"):
     """The claim that this one takes over; empty: a first claim."""
 
 
-class Release(Body, tag="release"):
+class Release(Body, tag="release", frozen=True):
     """I can't or won't do what I claimed."""
 
     claim: Id32
     reason: Text = ""
 
 
-class Result(Body, tag="result"):
+class Result(Body, tag="result", frozen=True):
     """Here's the work."""
 
     claim: Id32
     output: Output
 
 
-class Act(Part, tag_field="act"):
+class Act(Part, tag_field="act", frozen=True):
     """What the operator decides."""
 
 
-class SetPolicy(Act, tag="policy"):
+class SetPolicy(Act, tag="policy", frozen=True):
     """Replaces the policy whole, from this op's hlc on."""
 
     policy: Policy
 
 
-class Pick(Act, tag="pick"):
+class Pick(Act, tag="pick", frozen=True):
     """Accepts this draft, whatever the votes say."""
 
     proposal: Id32
 
 
-class Veto(Act, tag="veto"):
+class Veto(Act, tag="veto", frozen=True):
     """Rules this draft out."""
 
     proposal: Id32
 
 
-class Retry(Act, tag="retry"):
+class Retry(Act, tag="retry", frozen=True):
     """What was claimed and done for this task up to now doesn't count any more."""
 
     task: Id32
 
 
-class Note(Act, tag="note"):
+class Note(Act, tag="note", frozen=True):
     """A word to the agents about this task."""
 
     task: Id32
     text: Annotated[str, Meta(min_length=1, max_length=MAX_TEXT)]
 
 
-class Pause(Act, tag="pause"):
+class Pause(Act, tag="pause", frozen=True):
     """Agents start nothing new on this plan while it's on."""
 
     on: bool
@@ -204,13 +204,13 @@ class Pause(Act, tag="pause"):
 AnyAct: TypeAlias = SetPolicy | Pick | Veto | Retry | Note | Pause
 
 
-class Steer(Body, tag="steer"):
+class Steer(Body, tag="steer", frozen=True):
     """The operator's word. Counts only from the goal's author."""
 
     act: AnyAct
 
 
-class Unknown(Body, tag="unknown"):
+class Unknown(Body, tag="unknown", frozen=True):
     """A kind of body (or act) that this version doesn't know: kept and passed on, means nothing."""
 
     KIND: ClassVar[str] = "unknown"
@@ -227,7 +227,7 @@ class Payload(msgspec.Struct, frozen=True):
     plan: Annotated[bytes, Meta(max_length=32)]
     author: Annotated[str, Meta(min_length=1, max_length=128)]
     seq: Annotated[int, Meta(ge=0, le=MAX_SEQ)]
-    hlc: Annotated[int, Meta(ge=0, lt=1 << 63)]
+    hlc: Annotated[int, Meta(ge=0, le=(1 << 63) - 1)]
     body: msgspec.Raw
 
 
