@@ -1,0 +1,108 @@
+"""Which tokens lie in which sequence of the KV cache, so that nothing that's there is evaluated again."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+WORTH_PINNING = 16
+"""Tokens of a prefix that are worth a sequence of their own."""
+
+
+class Memory(Protocol):
+    """The model's KV cache."""
+
+    def trim(self, sequence: int, keep: int) -> bool: ...
+    def copy(self, source: int, target: int) -> None: ...
+
+
+class Strand:
+    """One sequence and what lies in it."""
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+        self.tokens: list[int] = []
+        self.busy = False
+        self.used = 0
+
+
+def shared(one: Sequence[int], other: Sequence[int]) -> int:
+    """How many tokens two texts have in common from the start."""
+    most = min(len(one), len(other))
+    if list(one[:most]) == list(other[:most]):
+        return most
+    return next(i for i in range(most) if one[i] != other[i])
+
+
+class Cache:
+    """`slots` sequences for work and `pins` for the prefixes of roles, which outlive the requests."""
+
+    def __init__(self, memory: Memory, slots: int, pins: int) -> None:
+        self._memory = memory
+        self.slots = [Strand(i) for i in range(slots)]
+        self.pins = [Strand(slots + i) for i in range(pins)]
+        self._now = 0
+
+    @property
+    def idle(self) -> list[Strand]:
+        """Slots that nobody works in."""
+        return [each for each in self.slots if not each.busy]
+
+    def take(self, tokens: Sequence[int]) -> Strand | None:
+        """An idle slot that holds as much of `tokens` as is known, save the last, which must be evaluated; None: all busy."""
+        idle = self.idle
+        if not idle:
+            return None
+        self._now += 1
+        wanted = tokens[:-1]
+        pin = max(self.pins, key=lambda each: shared(each.tokens, wanted), default=None)
+        pinned = shared(pin.tokens, wanted) if pin else 0
+        best = max(shared(each.tokens, wanted) for each in idle)
+        if pin is not None and pinned > best:
+            pin.used = self._now
+            slot = min(idle, key=lambda each: (each.used, each.number))
+            self.copy(pin, slot)
+        else:
+            # Of those that know as much, the one unused for longest: the others may be wanted for what more they hold.
+            slot = min(
+                (each for each in idle if shared(each.tokens, wanted) == best), key=lambda each: (each.used, each.number)
+            )
+        slot.busy = True
+        slot.used = self._now
+        self.trim(slot, max(pinned, best))
+        return slot
+
+    def free(self, slot: Strand) -> None:
+        """Nobody works in it any more; what lies in it stays until it's needed."""
+        slot.busy = False
+
+    def pin(self, slot: Strand, prefix: Sequence[int]) -> None:
+        """Keep the prefix, which lies at the start of the slot, beyond the slot's request."""
+        self._now += 1
+        length = len(prefix)
+        if not self.pins or length < WORTH_PINNING or self.pinned(prefix):
+            return
+        pin = min(self.pins, key=lambda each: (each.used, each.number))
+        self.copy(slot, pin)
+        self.trim(pin, length)
+        pin.used = self._now
+
+    def pinned(self, prefix: Sequence[int]) -> bool:
+        """Whether the prefix is kept."""
+        return any(shared(each.tokens, prefix) == len(prefix) for each in self.pins)
+
+    def copy(self, source: Strand, target: Strand) -> None:
+        """Make one hold what another holds."""
+        self._memory.copy(source.number, target.number)
+        target.tokens = list(source.tokens)
+
+    def trim(self, sequence: Strand, keep: int) -> None:
+        """Forget all from the token `keep` on (all of it if the model can't rewind)."""
+        if len(sequence.tokens) <= keep:
+            return
+        sequence.tokens = sequence.tokens[:keep] if self._memory.trim(sequence.number, keep) else []
+
+    def drop(self, sequence: Strand) -> None:
+        """Forget all, as after a failed evaluation."""
+        self._memory.trim(sequence.number, 0)
+        sequence.tokens = []

@@ -1,0 +1,222 @@
+"""llama.cpp, as much of it as the engine uses. Only imported in the engine process: a crash here ends nothing else."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import sys
+from collections import deque
+from collections.abc import Sequence
+from typing import Any
+
+import llama_cpp
+import numpy as np
+from numpy.typing import NDArray
+
+from swarmtui.llm.sampler import Logits
+
+BATCH = 256
+"""Most tokens of one step."""
+SPM = 1
+"""llama.cpp's vocab type that puts a blank before every text that it tokenises."""
+LEAST_CONTEXT = 512
+"""With fewer tokens a request the prompts of the roles don't fit."""
+
+
+class Unusable(Exception):
+    """This model can't be used here."""
+
+    def __init__(self, reason: str, remedy: str = "") -> None:
+        super().__init__(reason)
+        self.remedy = remedy
+
+
+class Log:
+    """llama.cpp's messages: all to stderr (the engine's log file), the last grave ones kept to explain a failure."""
+
+    def __init__(self) -> None:
+        self.grave: deque[str] = deque(maxlen=20)
+        # ctypes frees a callback that nobody holds.
+        self._callback = llama_cpp.llama_log_callback(self._hear)
+        llama_cpp.llama_log_set(self._callback, ctypes.c_void_p(0))
+
+    def _hear(self, level: int, text: bytes, _data: object) -> None:
+        line = text.decode("utf-8", "replace")
+        if level == 3 and line.strip():
+            self.grave.append(line.strip())
+        if level in (2, 3):
+            sys.stderr.write(line)
+            sys.stderr.flush()
+
+
+class Weights:
+    """A loaded model and one context of `sequences` sequences, `context` tokens each.
+
+    Raises:
+        Unusable: not a model, a truncated file, an unknown architecture, too little memory.
+    """
+
+    def __init__(self, path: str, *, threads: int, gpu_layers: int) -> None:
+        self._log = Log()
+        llama_cpp.llama_backend_init()
+        params = llama_cpp.llama_model_default_params()
+        params.n_gpu_layers = gpu_layers
+        self._threads = threads
+        self._model = llama_cpp.llama_model_load_from_file(os.fsencode(path), params)
+        if not self._model:
+            raise self._explain(path)
+        self._context: Any = None
+        self._memory: Any = None
+        vocab = llama_cpp.llama_model_get_vocab(self._model)
+        if vocab is None or not llama_cpp.llama_model_has_decoder(self._model):
+            raise Unusable("this model doesn't write text", "choose a text model")
+        self.vocabulary = LlamaVocabulary(vocab)
+        self.trained_context = int(llama_cpp.llama_model_n_ctx_train(self._model))
+        self.can_rewind = not (
+            llama_cpp.llama_model_is_recurrent(self._model) or llama_cpp.llama_model_is_hybrid(self._model)
+        )
+        template = llama_cpp.llama_model_chat_template(self._model, None)
+        self.template = template.decode("utf-8", "replace") if template else ""
+        self.name = self.metadata("general.name")
+        self.bytes = int(llama_cpp.llama_model_size(self._model))
+
+    def metadata(self, key: str) -> str:
+        """A metadata value of the file; '' if absent."""
+        buffer = ctypes.create_string_buffer(4096)
+        length = llama_cpp.llama_model_meta_val_str(self._model, key.encode(), buffer, 4096)
+        return buffer.value.decode("utf-8", "replace") if length >= 0 else ""
+
+    def cell_bytes(self) -> int:
+        """Bytes that a token takes in the KV cache (an upper bound)."""
+        heads = max(1, llama_cpp.llama_model_n_head(self._model))
+        width = llama_cpp.llama_model_n_embd(self._model) // heads * max(1, llama_cpp.llama_model_n_head_kv(self._model))
+        return int(llama_cpp.llama_model_n_layer(self._model) * width * 2 * 2)
+
+    def open_context(self, context: int, sequences: int) -> None:
+        """Allocate the KV cache."""
+        params = llama_cpp.llama_context_default_params()
+        params.n_ctx = context * sequences
+        params.n_seq_max = sequences
+        params.n_batch = params.n_ubatch = BATCH
+        params.n_threads = params.n_threads_batch = self._threads
+        params.kv_unified = False
+        params.no_perf = True
+        self._context = llama_cpp.llama_init_from_model(self._model, params)
+        if not self._context:
+            why = self._log.grave[-1] if self._log.grave else "llama.cpp gave no reason"
+            raise Unusable(
+                f"no context of {sequences} × {context} tokens: {why}",
+                "set llm.slots or llm.context lower, or choose a smaller model",
+            )
+        self._memory = llama_cpp.llama_get_memory(self._context)
+        self._batch = llama_cpp.llama_batch_init(BATCH, 0, 1)
+
+    @property
+    def context_per_sequence(self) -> int:
+        """Tokens that one sequence holds."""
+        return int(llama_cpp.llama_n_ctx_seq(self._context))
+
+    def decode(self, entries: Sequence[tuple[int, int, int, bool]]) -> int:
+        """Evaluate (token, position, sequence, wants logits); returns llama_decode's code, 0 for success."""
+        batch = self._batch
+        batch.n_tokens = len(entries)
+        for i, (token, position, sequence, wants) in enumerate(entries):
+            batch.token[i] = token
+            batch.pos[i] = position
+            batch.n_seq_id[i] = 1
+            batch.seq_id[i][0] = sequence
+            batch.logits[i] = wants
+        return int(llama_cpp.llama_decode(self._context, batch))
+
+    def logits(self, index: int) -> Logits:
+        """The logits of the last decode's entry at that index; valid until the next decode."""
+        pointer = llama_cpp.llama_get_logits_ith(self._context, index)
+        row: NDArray[np.float32] = np.ctypeslib.as_array(pointer, shape=(self.vocabulary.size,))
+        return row
+
+    def trim(self, sequence: int, keep: int) -> bool:
+        """Forget a sequence's tokens from `keep` on; False (and all forgotten) if the model can't rewind so far."""
+        if keep > 0 and llama_cpp.llama_memory_seq_rm(self._memory, sequence, keep, -1):
+            return True
+        llama_cpp.llama_memory_seq_rm(self._memory, sequence, -1, -1)
+        return keep == 0
+
+    def copy(self, source: int, target: int) -> None:
+        """Make a sequence equal to another. (A part of one would be an assertion failure: always whole.)"""
+        llama_cpp.llama_memory_seq_rm(self._memory, target, -1, -1)
+        llama_cpp.llama_memory_seq_cp(self._memory, source, target, -1, -1)
+
+    def _explain(self, path: str) -> Unusable:
+        grave = "\n".join(self._log.grave)
+        last = next((each for each in reversed(self._log.grave) if "error" in each.lower()), grave.splitlines()[-1:] or "")
+        why = last if isinstance(last, str) else "".join(last)
+        if "unknown model architecture" in grave:
+            return Unusable(f"llama.cpp here doesn't know this model's architecture: {why}", "update llama-cpp-python, or choose another model")
+        if "not within the file bounds" in grave or "corrupt" in grave or "failed to read" in grave:
+            return Unusable(f"{os.path.basename(path)} is truncated or damaged", "get the file again")
+        if "alloc" in grave or "memory" in grave:
+            return Unusable("there isn't enough memory for this model", "choose a smaller model or quantisation")
+        return Unusable(f"llama.cpp can't load {os.path.basename(path)}: {why or 'no reason given'}", "choose another model")
+
+
+class LlamaVocabulary:
+    """The model's tokens; satisfies `decoder.Vocabulary`."""
+
+    def __init__(self, vocab: Any) -> None:
+        self._vocab = vocab
+        self.size = int(llama_cpp.llama_vocab_n_tokens(vocab))
+        self.add_start = bool(llama_cpp.llama_vocab_get_add_bos(vocab))
+        self.start = int(llama_cpp.llama_vocab_bos(vocab))
+        self._pieces: dict[int, bytes] = {}
+        self._spaced = llama_cpp.llama_vocab_type(vocab) == SPM
+        self._break = self._tokenise("\n", False) if self._spaced else []
+        self._known: dict[str, list[int]] = {}
+
+    def tokens(self, text: str) -> list[int]:
+        """Tokens of text that goes on after other text. Short ones are remembered: skeletons come again and again."""
+        if len(text) > 80:
+            return self._continued(text)
+        if text not in self._known:
+            if len(self._known) > 5_000:
+                self._known.clear()
+            self._known[text] = self._continued(text)
+        return self._known[text]
+
+    def template_tokens(self, text: str) -> list[int]:
+        """Tokens of a piece of a chat template, special ones included."""
+        return self._tokenise(text, True) if text else []
+
+    def piece(self, token: int) -> bytes:
+        """The bytes of a token; b'' for control tokens."""
+        if token not in self._pieces:
+            end = llama_cpp.llama_vocab_is_eog(self._vocab, token) or llama_cpp.llama_vocab_is_control(self._vocab, token)
+            buffer = ctypes.create_string_buffer(256)
+            length = 0 if end else llama_cpp.llama_token_to_piece(self._vocab, token, buffer, 256, 0, False)
+            self._pieces[token] = buffer.raw[: max(0, length)]
+        return self._pieces[token]
+
+    def text_of(self, token: int) -> str:
+        """How a (special) token is written in templates; '' for none."""
+        text = llama_cpp.llama_vocab_get_text(self._vocab, token) if token >= 0 else b""
+        return text.decode("utf-8", "replace") if text else ""
+
+    @property
+    def end(self) -> int:
+        """The end token."""
+        return int(llama_cpp.llama_vocab_eos(self._vocab))
+
+    def _continued(self, text: str) -> list[int]:
+        if not text:
+            return []
+        if self._spaced:
+            tokens = self._tokenise("\n" + text, False)
+            if tokens[: len(self._break)] == self._break:
+                return tokens[len(self._break) :]
+        return self._tokenise(text, False)
+
+    def _tokenise(self, text: str, special: bool) -> list[int]:
+        data = text.encode("utf-8", "replace")
+        room = len(data) + 8
+        buffer = (llama_cpp.llama_token * room)()
+        count = llama_cpp.llama_tokenize(self._vocab, data, len(data), buffer, room, False, special)
+        return list(buffer[: max(0, count)])

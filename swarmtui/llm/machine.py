@@ -1,0 +1,27 @@
+"""What this machine has: cores and memory."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+
+def physical_cores() -> int:
+    """Cores that this process may use, threads of one core counted once: more threads than that slow llama.cpp down."""
+    usable = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else range(os.cpu_count() or 1)
+    cores = set()
+    for cpu in usable:
+        folder = Path(f"/sys/devices/system/cpu/cpu{cpu}/topology")
+        try:
+            cores.add(((folder / "physical_package_id").read_text(), (folder / "core_id").read_text()))
+        except OSError:
+            return max(1, len(usable) // 2) if len(usable) > 4 else max(1, len(usable))
+    return max(1, len(cores))
+
+
+def total_memory() -> int:
+    """Bytes of memory; 0 if unknown."""
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (ValueError, OSError, AttributeError):
+        return 0
