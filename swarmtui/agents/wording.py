@@ -77,9 +77,9 @@ def cut(text: str, limit: int) -> str:
 
 
 def to_last_sentence(text: str) -> str:
-    """Drop an unfinished last sentence, if that leaves at least half of the text."""
+    """Drop an unfinished last sentence, if that leaves at least a third of the text."""
     ends = [match.end() for match in _SENTENCE_END.finditer(text)]
-    return text[: ends[-1]].rstrip() if ends and ends[-1] >= len(text) // 2 else text
+    return text[: ends[-1]].rstrip() if ends and ends[-1] >= len(text) // 3 else text
 
 
 def without_loops(text: str, most: int = 2) -> str:

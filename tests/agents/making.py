@@ -57,9 +57,17 @@ def accept(on: Plan, winner: Draft, task: Task | None = None) -> list[Task]:
         ident = hashlib.sha256(winner.op.id + bytes([index])).digest()
         children.append(
             Task(
-                id=ident, plan=on.id, depth=task.depth + 1, parent=task.id, proposal=winner.op.id, index=index,
-                step=step, live=True, leaf=True, state=State.READY,
-            )  # fmt: skip
+                id=ident,
+                plan=on.id,
+                depth=task.depth + 1,
+                parent=task.id,
+                proposal=winner.op.id,
+                index=index,
+                step=step,
+                live=True,
+                leaf=True,
+                state=State.READY,
+            )
         )
         on.tasks[ident] = children[-1]
     task.children = tuple(child.id for child in children)

@@ -1,0 +1,70 @@
+"""Prompts as data."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from swarmtui.agents.drafts import faults
+from swarmtui.agents.prompting import PromptError, Prompts, fill, is_small, sections, split_schema
+
+
+def test_the_prompts_that_we_bring_load_and_their_examples_have_no_faults() -> None:
+    prompts = Prompts.load()
+    assert len({angle.name for angle in prompts.angles}) == len(prompts.angles) >= 5
+    for angle in prompts.angles:
+        for example in angle.examples:
+            assert faults(example.steps, example.task, 3, [], []) == []
+
+
+def test_a_user_file_needs_only_what_differs(tmp_path: Path) -> None:
+    (tmp_path / "executor.toml").write_text('system = "Be brief."\n', "utf-8")
+    mine, ours = Prompts.load(tmp_path), Prompts.load()
+    assert mine.executor.system == "Be brief."
+    assert mine.executor.work == ours.executor.work
+    assert mine.decomposer == ours.decomposer
+
+
+@pytest.mark.parametrize("text", ["system = 3", "sytem = 'x'", "system = ", "work = 'costs $ 5'", "\xff"])
+def test_a_faulty_user_file_is_named(tmp_path: Path, text: str) -> None:
+    (tmp_path / "executor.toml").write_bytes(text.encode("latin-1"))
+    with pytest.raises(PromptError, match=r"executor\.toml"):
+        Prompts.load(tmp_path)
+
+
+def test_lines_whose_places_are_empty_go() -> None:
+    assert fill("Plan: $goal\nWithin: $path\nTask: $title", {"goal": "", "path": "", "title": "x"}) == "Task: x"
+
+
+def test_what_is_put_in_is_not_looked_at_again() -> None:
+    assert fill("Task: $title", {"title": "$goal ${x} {y} $"}) == "Task: $goal ${x} {y} $"
+
+
+def test_long_parts_are_shortened_alike_and_short_ones_not() -> None:
+    text = sections([("A", "short"), ("B", "b" * 5000), ("C", "c" * 5000)], 1000)
+    assert "A:\nshort" in text
+    assert len(text) < 1200
+    assert text.count("b") > 200
+
+
+@pytest.mark.parametrize(
+    ("name", "small"),
+    [
+        ("SmolLM2-135M-Instruct Q4_1", True),
+        ("qwen2.5-0.5b-instruct-q8_0", True),
+        ("Llama-3.2-1B", True),
+        ("Llama-3.1-8B-Instruct-Q4_K_M", False),
+        ("Mixtral 8x7B", False),
+        ("scripted", False),
+    ],
+)
+def test_small_models_are_told_by_their_names(name: str, small: bool) -> None:
+    assert is_small(name) is small
+
+
+def test_the_form_of_a_draft_follows_the_policy() -> None:
+    short = split_schema((2, 4), ["write"], full=False)
+    assert short["properties"]["steps"]["items"]["type"] == "string"
+    assert short["properties"]["steps"]["maxItems"] == 4
+    assert "needs" in split_schema((2, 4), ["write", "draw"], full=True)["properties"]["steps"]["items"]["properties"]
