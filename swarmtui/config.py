@@ -32,6 +32,7 @@ from swarmtui.settings import (
 )
 
 __all__ = [
+    "DEFAULT_PRESET",
     "SETTINGS",
     "AgentsConfig",
     "Config",
@@ -40,7 +41,9 @@ __all__ = [
     "PolicyConfig",
     "RunConfig",
     "SwarmConfig",
+    "as_toml",
     "load",
+    "parse",
     "template",
 ]
 
@@ -71,7 +74,7 @@ def load(
     Raises:
         ConfigError: a key is unknown, a value is wrong, a file can't be read.
     """
-    given = {key: _Found(value, f"the flag for {key}") for key, value in (flags or {}).items() if value is not None}
+    given = {key: _Found(value, f"--{key}") for key, value in (flags or {}).items() if value is not None}
     if preset is not None:
         given["preset"] = _Found(preset, "--preset")
     for key, found in given.items():
@@ -97,12 +100,21 @@ def _from_env(env: Mapping[str, str]) -> dict[str, _Found]:
             continue
         if name not in names:
             raise ConfigError(f"environment variable {name}: names no setting{_nearest(name, names)}")
-        found[names[name].key] = _Found(_parse(names[name], text, name), name)
+        found[names[name].key] = _Found(parse(names[name], text, name), name)
     return found
 
 
-def _parse(setting: Setting, text: str, name: str) -> Any:
-    """Turn a variable's text into a value of the setting's kind, as far as its form tells."""
+def parse(setting: Setting, text: str, name: str) -> Any:
+    """Turn a variable's text into a value of the setting's kind, as far as its form tells.
+
+    Args:
+        setting: which one.
+        text: "true", "7", "write,code" …
+        name: where it stands, for the message.
+
+    Raises:
+        ConfigError: it's neither true nor false.
+    """
     base = get_args(setting.kind)[0]
     if base is bool:
         words = {
@@ -168,10 +180,10 @@ def _unknown(key: str) -> str:
 def _nearest(word: str, known: Iterable[str]) -> str:
     """Return '; did you mean …?', or nothing when nothing is near."""
     candidates = list(known)
-    near = difflib.get_close_matches(word, candidates, 1, 0.6)
-    if not near:  # the right word in the wrong section
-        last = word.rsplit(".", 1)[-1]
-        near = [c for c in candidates if difflib.get_close_matches(last, [c.rsplit(".", 1)[-1]], 1, 0.8)]
+    last = word.rsplit(".", 1)[-1]
+    near = [c for c in candidates if c.rsplit(".", 1)[-1] == last]  # the right word in the wrong section
+    near = near or difflib.get_close_matches(word, candidates, 1, 0.6)
+    near = near or [c for c in candidates if difflib.get_close_matches(last, [c.rsplit(".", 1)[-1]], 1, 0.8)]
     return f"; did you mean {near[0]}?" if near else ""
 
 
@@ -232,8 +244,12 @@ def _check(key: str, value: Any) -> None:
 
 
 def template(preset: str = DEFAULT_PRESET) -> str:
-    """Return a config file that names every setting, what it means, and its value in a preset (commented out)."""
-    config = load(preset=preset, file=paths.preset(preset))
+    """Return a config file that names every setting, what it means, and its value in a preset (commented out).
+
+    Raises:
+        ConfigError: there is no such preset.
+    """
+    config = _build(_from_preset(_Found(preset, "")))
     out = [
         "# swarmtui's settings. A line that begins with '# name =' shows the value: take the '# ' away to set it.",
         "# Before this file go: flags, then environment variables (SWARMTUI_SWARM_PORT is port in [swarm]).",
@@ -265,3 +281,10 @@ def _toml_line(name: str, value: Any) -> str:
     if isinstance(value, tuple):  # on one line: tomli-w writes one item a line
         return f"{name} = [{', '.join(_toml_line('x', item)[4:] for item in value)}]"
     return tomli_w.dumps({name: value}).strip()
+
+
+def as_toml(config: Config) -> str:
+    """Return settings as TOML that can be read again, but for a secret, which is hidden."""
+    tables = msgspec.to_builtins(config)
+    tables["swarm"]["secret"] = "…" if config.swarm.secret else ""
+    return tomli_w.dumps({key: value for key, value in tables.items() if value is not None})

@@ -149,6 +149,7 @@ class LlmConfig(Section, frozen=True):
     threads: Annotated[int, _doc("Threads that compute; 0: one per physical core.", ge=0, le=512)] = 0
     context: Annotated[int, _doc("Tokens that one request may take, prompt and answer; 0: fitting.", ge=0)] = 0
     slots: Annotated[int, _doc("Requests that are computed together; 0: fitting.", ge=0, le=64)] = 0
+    folders: Annotated[tuple[str, ...], _doc("More folders to look for GGUF files in.")] = ()
     gpu_layers: Annotated[
         int, _doc("Layers of the model on the GPU, if llama.cpp was compiled for one; -1: all of them.", ge=-1)
     ] = 0
@@ -193,6 +194,11 @@ class Config(Section, frozen=True):
     def data(self) -> Path:
         """The data folder as a path."""
         return paths.data_dir(self.data_dir)
+
+    @property
+    def models_dirs(self) -> list[Path]:
+        """The folders where GGUF files are looked for, besides the bundled model's."""
+        return [paths.models_dir(), *(Path(folder).expanduser() for folder in self.llm.folders)]
 
 
 class Setting(msgspec.Struct, frozen=True):

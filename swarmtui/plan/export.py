@@ -50,7 +50,7 @@ def to_markdown(
     if plan.detail.strip():
         out += [*block(plan.detail), ""]
     for reason in plan.stalled:
-        out += [f"**Stalled:** {inline(reason)}", ""]
+        out += [f"**Stalled:** {_without_key(reason)}", ""]
     if root.output:
         out += ["## The finished plan", "", *block(root.output), ""]
     if root.children:
@@ -106,10 +106,15 @@ def _remarks(task: TaskView) -> list[str]:
     for note in task.notes:
         said += ["**Note:**", "", *block(note), ""]
     if task.stalled:
-        said += [f"**Stalled:** {inline(task.stalled)}", ""]
+        said += [f"**Stalled:** {_without_key(task.stalled)}", ""]
     elif task.state is not State.DONE and not (task.branch and task.children):
         said += [f"**Open:** {_OPEN.get(task.state, task.state.value)}.", ""]
     return said
+
+
+def _without_key(reason: str) -> str:
+    """A reason without the key that mends it on a screen."""
+    return inline(reason.partition(": press ")[0])
 
 
 _OPEN = {

@@ -1,0 +1,75 @@
+"""`swarmtui models`, `doctor` and `paths`: this machine, as swarmtui sees it."""
+
+from __future__ import annotations
+
+import json
+
+import click
+
+from swarmtui.cli import options
+from swarmtui.cli.failure import Failure
+
+
+@click.command(epilog="\b\nExample:\n  swarmtui models --model qwen")
+@options.common
+def models() -> None:
+    """List the GGUF files found on this machine; the one that would be used is marked with *."""
+    from swarmtui.llm.model import ModelError
+    from swarmtui.llm.models import choose, find
+
+    settings = options.config()
+    chosen = None
+    problem = ""
+    if settings.model != "scripted":
+        try:
+            chosen = choose(settings.model, settings.models_dirs).path
+        except ModelError as error:
+            problem = f"{error}: {error.remedy}" if error.remedy else str(error)
+    found = find(settings.models_dirs)
+    for file in found:
+        mark = "*" if file.path == chosen else " "
+        facts = f"{file.size / 1e6:,.0f} MB, {file.quantisation}, context {file.context:,}"
+        template = "" if file.template else ", no chat template"
+        trouble = f"  ! {file.problem}" if file.problem else ""
+        click.echo(f"{mark} {file.name}  ({facts}{template})  {file.path}{trouble}")
+    if settings.model == "scripted":
+        click.echo("* scripted  (no model: canned answers)")
+    if problem:
+        raise Failure(problem)
+    if not found:
+        click.echo(f"none found; put a GGUF file into {settings.models_dirs[0]}", err=True)
+
+
+@click.command(epilog="\b\nExample:\n  swarmtui doctor --model path/to/model.gguf")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object a line.")
+@options.common
+@options.network
+def doctor(as_json: bool) -> int:
+    """Check this machine: one line each, with the remedy. Exit 1 if something that's needed is missing."""
+    from swarmtui import doctor as checks
+
+    worst = 0
+    for check in checks.examine(options.config()):
+        worst = max(worst, check.verdict == "bad")
+        if as_json:
+            click.echo(json.dumps(check.facts(), ensure_ascii=False))
+        else:
+            glyph = {"good": "✔", "warn": "!", "bad": "✗"}[check.verdict]
+            remedy = f" → {check.remedy}" if check.remedy else ""
+            click.echo(f"{glyph} {check.name:10} {check.text}{remedy}")
+    return worst
+
+
+@click.command(epilog="\b\nExample:\n  swarmtui paths --data-dir /tmp/trial")
+@click.option("--json", "as_json", is_flag=True, help="As one JSON object.")
+@options.common
+def paths(as_json: bool) -> None:
+    """Show the folders and files in use, and whether they exist."""
+    from swarmtui.paths import all_paths
+
+    places = all_paths(options.config().data_dir)
+    if as_json:
+        click.echo(json.dumps({name: str(path) for name, path in places.items()}, ensure_ascii=False))
+        return
+    for name, path in places.items():
+        click.echo(f"{name:12} {path}{'' if path.exists() else '  (not there yet)'}")

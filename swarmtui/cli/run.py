@@ -1,0 +1,159 @@
+"""`swarmtui run`: a plan made without a screen."""
+
+from __future__ import annotations
+
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import click
+
+from swarmtui.cli import options
+from swarmtui.cli.failure import EXIT_INTERRUPTED, EXIT_STALLED, EXIT_TERMINATED, Failure, Terminated
+from swarmtui.cli.writing import as_text, export_options
+
+if TYPE_CHECKING:
+    from swarmtui.cli.running import Progress
+    from swarmtui.swarm import Swarm
+    from swarmtui.view import PlanView, SwarmView
+
+LOOK_SECONDS = 0.1
+
+EXAMPLES = """\b
+Examples:
+  swarmtui run "Plan a two-week trip to Japan" --preset tiny --export plan.md
+  swarmtui run "Plan a party" --model scripted --seed 7 > plan.md
+  echo "Plan a garden" | swarmtui run - --format json
+
+\b
+Exit codes: 0 the plan is done; 3 it's stalled (each reason on stderr); 130 interrupted by Ctrl-C.
+In each case what there is of the plan is exported.
+"""
+
+
+@click.command(epilog=EXAMPLES)
+@click.argument("goal")
+@click.option("--export", "file", type=click.Path(path_type=Path), metavar="FILE", help="Write here; else to stdout.")
+@click.option("--force", is_flag=True, help="Replace the file if it exists.")
+@click.option("--quiet", "-q", is_flag=True, help="No progress on stderr.")
+@export_options
+@options.common
+@options.network
+@options.seed
+def run(
+    goal: str,
+    file: Path | None,
+    force: bool,
+    quiet: bool,
+    form: Literal["md", "json"] | None,
+    appendix: bool,
+    checklist: bool,
+) -> int:
+    """Make a plan for GOAL ("-": read it from stdin), with progress on stderr."""
+    from swarmtui.cli.running import Progress, log_to_file, result, signals_wait, sigterm_raises, started
+    from swarmtui.files import WriteError, check_writable, write_whole
+    from swarmtui.goals import parse_goal
+
+    try:
+        words = parse_goal(sys.stdin.read() if goal == "-" else goal)
+    except ValueError as error:
+        raise click.UsageError(str(error)) from None
+    settings = options.config()
+    if file is not None:
+        try:
+            file = check_writable(file, force)
+        except WriteError as error:
+            raise Failure(error) from error
+    log_to_file(settings)
+    from swarmtui.swarm import Swarm
+
+    code, view = EXIT_INTERRUPTED, None
+    with sigterm_raises(), started(Swarm(settings, resume=False)) as swarm:
+        try:
+            with Progress(sys.stderr, quiet) as progress:
+                if words.note:
+                    progress.say(words.note)
+                result(swarm.give_goal(words.title, words.detail))
+                code = _watch(swarm, progress, settings.run.stall_s)
+        except KeyboardInterrupt:
+            code = EXIT_INTERRUPTED
+        except Terminated:
+            code = EXIT_TERMINATED
+        with signals_wait():
+            view = swarm.latest
+            summary = swarm.summary
+            if view.plan is not None:
+                text = as_text(view.plan, view.agents, form, file, appendix, checklist)
+                _write(text, file, force, write_whole)
+    _report(view, summary, code, file)
+    return code
+
+
+def _watch(swarm: Swarm, progress: Progress, patience: float) -> int:
+    """Wait until the plan is done (0) or has stood still for `patience` seconds (3)."""
+    still_since: float | None = None
+    while True:
+        view = swarm.latest
+        progress.show(view)
+        if (error := swarm.error) is not None:
+            raise Failure(error, error.remedy)
+        plan = view.plan
+        if plan is not None and plan.done:
+            return 0
+        if plan is None or not plan.stalled:
+            still_since = None
+        else:
+            still_since = still_since or time.monotonic()
+            if time.monotonic() - still_since >= patience:
+                return EXIT_STALLED
+        time.sleep(LOOK_SECONDS)
+
+
+def _write(text: str, file: Path | None, force: bool, write_whole: Any) -> None:
+    from swarmtui.files import WriteError
+
+    if file is None:
+        sys.stdout.write(text)
+        sys.stdout.flush()
+        return
+    try:
+        write_whole(file, text, force)
+    except WriteError as error:
+        raise Failure(error) from error
+
+
+def _report(view: SwarmView, summary: dict[str, Any], code: int, file: Path | None) -> None:
+    """Say on stderr how it ended and what it took."""
+    plan = view.plan
+    if code == EXIT_STALLED and plan is not None:
+        for reason in reasons(plan):
+            click.echo(f"stalled: {reason}", err=True)
+        click.echo("agents and quorum: --set agents.scorers=3, --set policy.quorum=1 and the like", err=True)
+    if plan is None:
+        click.echo("swarmtui: there is no plan yet, so nothing was exported", err=True)
+    elif code in (EXIT_INTERRUPTED, EXIT_TERMINATED):
+        click.echo("swarmtui: interrupted; exported what there is", err=True)
+    if file is not None and plan is not None:
+        click.echo(f"written: {file}", err=True)
+    click.echo(in_words(summary), err=True)
+
+
+def reasons(plan: PlanView) -> list[str]:
+    """Why nothing moves: for the whole plan, else for each task that stands still."""
+    from swarmtui.plaintext import one_line
+
+    found = list(plan.stalled) or [f"“{t.title}”: {t.stalled}" for t in plan.tasks.values() if t.stalled]
+    return [one_line(reason.partition(": press ")[0]) for reason in found]
+
+
+def in_words(summary: dict[str, Any]) -> str:
+    """The figures of a run in one line."""
+    calls = summary.get("calls", {})
+    each = ", ".join(f"{name} {count}" for name, count in calls.items())
+    extra = "".join(f", {summary[key]} {key}" for key in ("failed", "cancelled") if summary.get(key))
+    return (
+        f"{summary.get('seconds', 0) / 60:.1f} min; {sum(calls.values())} model calls ({each or 'none'}{extra}); "
+        f"{summary.get('tokens_in', 0)} tokens in ({summary.get('tokens_cached', 0)} cached), "
+        f"{summary.get('tokens_out', 0)} out; {summary.get('ops', 0)} ops"
+    )
