@@ -42,8 +42,11 @@ class Left(msgspec.Struct, frozen=True):
 Event = Frame | Joined | Left
 Handler = Callable[[PeerId, bytes], Awaitable[bytes]]
 """Answers a request from a peer. May raise: the network turns it into an error at the asker, never into its own end."""
-Validator = Callable[[bytes], bool]
-"""Says at once whether a frame is fit to be passed on. Must be fast; what it raises counts as False."""
+Validator = Callable[[bytes], bool | None]
+"""Says at once whether a frame is fit to be passed on. Must be fast; what it raises counts as False.
+
+False: it's faulty, and so is the neighbour who handed it over. None: we can't afford to look at it now (a flood): it's
+dropped, and nobody is struck for it; repair brings what it held."""
 
 
 class Network(Protocol):

@@ -1,0 +1,252 @@
+"""Presence: what a peer says of itself, signed, never in the log (docs/protocol.md, section 4).
+
+Which presence of an author is the latest? Its wall clock can't tell: it may jump back, or be wrong from the start. So a
+presence carries `run`, drawn when its peer starts, and `count`, which grows within the run. A peer accepts:
+
+- of the run that it knows: a higher count only (a replay has a lower or equal one);
+- of a run that it hasn't seen: if it is later than the one it knows, or that one has fallen silent or left;
+- of a run that was replaced, or that said it's leaving: nothing any more;
+- and a run that it hasn't seen must be fresh: its `at` near what the others' clocks say, or its author a neighbour,
+  who is there for certain. So a presence recorded yesterday can't raise the dead for somebody who just came.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections import OrderedDict, deque
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta
+from nacl.exceptions import BadSignatureError
+
+from swarmtui.plan.envelope import Identity, verify_key
+from swarmtui.plan.ops import InvalidOp, PeerId
+
+PREFIX = b"swarmtui/presence/1\0"
+MAX_PRESENCE_BYTES = 4096
+INTERVAL_S = 10.0
+"""Every so often, in a small swarm."""
+PER_PEER_S = 0.5
+"""Stretch: a swarm of more than 20 peers sends at most two presences a second in all."""
+SILENT_AFTER = 3
+"""Intervals without a presence after which a peer is dropped."""
+MAX_PEERS = 1_000
+"""Presences kept; a swarm is smaller than that, a flood isn't."""
+FRESH_MS = 60_000
+MAX_SKEW_MS = 5_000
+
+_Word = Annotated[str, Meta(max_length=80)]
+_Line = Annotated[str, Meta(max_length=200)]
+_Count = Annotated[int, Meta(ge=0, lt=1 << 53)]
+_Key = Annotated[bytes, Meta(max_length=32)]
+
+
+class Card(msgspec.Struct, frozen=True):
+    """Who a peer is, for as long as it runs."""
+
+    name: str
+    role: str
+    skills: tuple[str, ...] = ()
+    model: str = ""
+    machine: str = ""
+
+
+class Presence(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
+    """What a peer last said of itself."""
+
+    peer: Annotated[str, Meta(min_length=1, max_length=128)]
+    at: _Count
+    """Unix ms by the sender's clock."""
+    run: _Count
+    """When the sender started, in unix ms by its clock; tells its runs apart."""
+    count: _Count
+    """Grows with each presence of a run."""
+    every_ms: Annotated[int, Meta(ge=1_000, le=300_000)] = int(INTERVAL_S * 1000)
+    """The sender sends at least so often."""
+    role: Annotated[str, Meta(max_length=40)] = ""
+    name: _Word = ""
+    skills: Annotated[tuple[Annotated[str, Meta(max_length=40)], ...], Meta(max_length=32)] = ()
+    model: _Line = ""
+    machine: _Line = ""
+    doing: _Word = ""
+    subject: _Line = ""
+    since: _Count = 0
+    """Unix ms since when it is doing this."""
+    tokens_per_second_x10: _Count = 0
+    ops: _Count = 0
+    """Ops that it holds."""
+    said: _Count = 0
+    """Ops that it published itself in this run."""
+    fingerprint: _Key = b""
+    leaving: bool = False
+
+
+_presence = msgspec.msgpack.Decoder(Presence)
+_signed = msgspec.msgpack.Decoder(tuple[bytes, bytes])
+
+
+class InvalidPresence(ValueError):
+    """A presence is outside its limits, badly signed or undecodable."""
+
+
+class _Claimed(msgspec.Struct, frozen=True):
+    peer: str
+
+
+_claimed = msgspec.msgpack.Decoder(_Claimed)
+
+
+def seal_presence(identity: Identity, presence: Presence) -> bytes:
+    """Sign a presence for the wire."""
+    payload = msgspec.msgpack.encode(presence)
+    return msgspec.msgpack.encode((payload, identity.sign(PREFIX + payload)))
+
+
+def open_presence(wire: bytes) -> Presence:
+    """Check and decode a presence from the wire.
+
+    Raises:
+        InvalidPresence: it is too large, badly signed, undecodable or outside its limits.
+    """
+    if len(wire) > MAX_PRESENCE_BYTES:
+        raise InvalidPresence("presence too large")
+    try:
+        payload, signature = _signed.decode(wire)
+        key = verify_key(_claimed.decode(payload).peer)
+        key.verify(PREFIX + payload, signature)
+        return _presence.decode(payload)
+    except (msgspec.MsgspecError, RecursionError, UnicodeError) as error:
+        raise InvalidPresence("undecodable presence") from error
+    except (BadSignatureError, InvalidOp, ValueError) as error:
+        raise InvalidPresence("badly signed presence") from error
+
+
+def interval_s(peers: int) -> float:
+    """How often a peer of a swarm of so many sends its presence."""
+    return min(300.0, max(INTERVAL_S, PER_PEER_S * peers))
+
+
+@dataclass(slots=True, eq=False)
+class Heard:
+    """A presence and when it came."""
+
+    presence: Presence
+    at: float
+    """trio.current_time() when it was last heard."""
+    connected: bool
+    """Its last link to us, if any, is up."""
+
+    @property
+    def patience_s(self) -> float:
+        """Silence after which the peer counts as gone."""
+        return SILENT_AFTER * self.presence.every_ms / 1000
+
+
+@dataclass(slots=True, eq=False)
+class _Past:
+    """What is remembered of an author, also after it has gone."""
+
+    run: int
+    count: int
+    retired: deque[int]
+
+
+class Presences:
+    """The latest presence per peer. `heard` may be read by anybody."""
+
+    def __init__(self, me: PeerId, now_ms: Callable[[], int]) -> None:
+        self._me = me
+        self._now_ms = now_ms
+        self.heard: dict[PeerId, Heard] = {}
+        self._offsets: dict[PeerId, int] = {}
+        self._past: OrderedDict[PeerId, _Past] = OrderedDict()
+
+    def hear(self, presence: Presence, now: float, neighbours: Collection[PeerId]) -> str:
+        """Take a presence that was opened.
+
+        Args:
+            presence: as it came.
+            now: trio.current_time().
+            neighbours: peers that are connected now.
+
+        Returns:
+            "" if it was accepted, else why not.
+        """
+        peer = presence.peer
+        if peer == self._me:
+            return "own presence"
+        refusal = self._refusal(presence, peer in neighbours)
+        if refusal:
+            return refusal
+        self._remember(presence)
+        if presence.leaving:
+            self.drop(peer)
+            return ""
+        self.heard[peer] = Heard(presence, now, peer in neighbours)
+        self._offsets[peer] = presence.at - self._now_ms()
+        return ""
+
+    def drop(self, peer: PeerId) -> None:
+        """Forget a presence, but not which ones are old."""
+        self.heard.pop(peer, None)
+        self._offsets.pop(peer, None)
+
+    def drop_silent(self, now: float) -> list[PeerId]:
+        """Drop those that haven't been heard for three of their intervals, and say which."""
+        silent = [peer for peer, heard in self.heard.items() if now - heard.at > heard.patience_s]
+        for peer in silent:
+            self.drop(peer)
+        return silent
+
+    def excuse(self, seconds: float) -> None:
+        """We were stopped for so long: nobody's silence in that time is theirs."""
+        for heard in self.heard.values():
+            heard.at += seconds
+
+    @property
+    def skew_ms(self) -> int:
+        """How far the median of the others' clocks is ahead of ours."""
+        return int(statistics.median(self._offsets.values())) if self._offsets else 0
+
+    def clock_notice(self) -> str:
+        """Say so if our clock is off, with the remedy; '' if it isn't."""
+        skew = self.skew_ms
+        if abs(skew) <= MAX_SKEW_MS:
+            return ""
+        way = "behind" if skew > 0 else "ahead of"
+        return (
+            f"This computer's clock is {abs(skew) / 1000:.0f} s {way} the other peers' clocks: "
+            "set it (for example: timedatectl set-ntp true)"
+        )
+
+    def _refusal(self, presence: Presence, neighbour: bool) -> str:
+        peer = presence.peer
+        past = self._past.get(peer)
+        if past is not None and presence.run == past.run:
+            return "" if presence.count > past.count else "replayed presence"
+        if past is not None and presence.run in past.retired:
+            return "presence of an earlier run"
+        if past is not None and presence.run < past.run and peer in self.heard:
+            return "presence of an earlier run"
+        if not neighbour and abs(presence.at - self._now_ms() - self.skew_ms) > FRESH_MS:
+            return "stale presence"
+        if peer not in self.heard and len(self.heard) >= MAX_PEERS:
+            return "too many peers"
+        return ""
+
+    def _remember(self, presence: Presence) -> None:
+        past = self._past.get(presence.peer)
+        if past is None:
+            past = self._past[presence.peer] = _Past(presence.run, 0, deque(maxlen=16))
+            if len(self._past) > 4 * MAX_PEERS:
+                self._past.popitem(last=False)
+        if presence.run != past.run:
+            past.retired.append(past.run)
+        past.run, past.count = presence.run, presence.count
+        if presence.leaving:
+            past.retired.append(past.run)
+            past.run = -1
+        self._past.move_to_end(presence.peer)

@@ -1,0 +1,85 @@
+"""Makes sure that an identity which comes back uses no sequence number twice.
+
+Two ops with the same author and seq make the author faulty for good. A peer whose journal is gone (or a little old,
+after a power cut) doesn't know what it said before, but the others do. So before it first speaks in a plan that it
+didn't start in this run, it waits until it holds all that each agent connected to it holds; then it goes on after the
+highest own seq that it has seen. The wait is bounded: a neighbour that can't be asked mustn't silence it for good.
+
+Spared the wait: an identity that was made just now (it can't have said anything), and a peer that has met nobody (all
+that can be known is in its journal). What only a peer knows that is cut off meanwhile can't be learned; the two ops
+then meet later, the lower id counts, and everybody sees it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import trio
+
+from swarmtui.plan.ops import OpId, PeerId
+from swarmtui.plan.replica import Replica
+
+from .network import Network
+from .presence import Heard
+from .repair import Repair
+
+SETTLE_S = 30.0
+"""The longest wait."""
+MEET_S = 2.0
+"""After the first contact, so that the others' presences have come."""
+LOOK_S = 1.0
+
+
+class Settling:
+    """Knows in which plans a peer may speak."""
+
+    def __init__(
+        self, fresh: bool, replica: Replica, network: Network, heard: Mapping[PeerId, Heard], repair: Repair
+    ) -> None:
+        self._fresh = fresh
+        self._replica = replica
+        self._network = network
+        self._heard = heard
+        self._repair = repair
+        self._plans: set[OpId] = set()
+        self._agreed: dict[OpId, set[PeerId]] = {}
+        self._something = trio.Event()
+        self._met_at: float | None = None
+
+    def met(self) -> None:
+        """Somebody was heard or joined."""
+        if self._met_at is None:
+            self._met_at = trio.current_time()
+
+    def agreed(self, peer: PeerId) -> None:
+        """We hold all that this peer holds now."""
+        if self._fresh:
+            return
+        for plan in self._replica.plans:
+            if plan not in self._plans:
+                self._agreed.setdefault(plan, set()).add(peer)
+        self._something.set()
+
+    def settled(self, plan: OpId) -> None:
+        """We may speak in this plan."""
+        self._plans.add(plan)
+        self._agreed.pop(plan, None)
+
+    async def wait(self, plan: OpId) -> None:
+        """Wait until we may speak in this plan, SETTLE_S at most."""
+        if self._fresh or self._met_at is None or plan in self._plans:
+            return
+        with trio.move_on_after(SETTLE_S):
+            await trio.sleep_until(self._met_at + MEET_S)
+            while missing := self._missing(plan):
+                for peer in missing:
+                    self._repair.want(peer)
+                self._something = trio.Event()
+                with trio.move_on_after(LOOK_S):
+                    await self._something.wait()
+        self.settled(plan)
+
+    def _missing(self, plan: OpId) -> list[PeerId]:
+        """Agents connected to us of whom we don't know that we hold what they hold."""
+        agreed = self._agreed.get(plan, set())
+        return [peer for peer in self._network.neighbours if peer in self._heard and peer not in agreed]
