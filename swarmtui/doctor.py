@@ -170,7 +170,7 @@ def _model(config: Config) -> Check:
     from swarmtui.llm.models import choose
 
     try:
-        file = choose(config.model, config.models_dirs)
+        file = choose(config.model, config.models_dir)
     except ModelError as error:
         return Check("model", "bad", str(error), error.remedy)
     if file.problem:

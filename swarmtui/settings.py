@@ -149,7 +149,7 @@ class LlmConfig(Section, frozen=True):
     threads: Annotated[int, _doc("Threads that compute; 0: one per physical core.", ge=0, le=512)] = 0
     context: Annotated[int, _doc("Tokens that one request may take, prompt and answer; 0: fitting.", ge=0)] = 0
     slots: Annotated[int, _doc("Requests that are computed together; 0: fitting.", ge=0, le=64)] = 0
-    folders: Annotated[tuple[str, ...], _doc("More folders to look for GGUF files in.")] = ()
+    folder: Annotated[str, _doc("Folder of your own GGUF files; empty: `swarmtui paths` shows the usual one.")] = ""
     gpu_layers: Annotated[
         int, _doc("Layers of the model on the GPU, if llama.cpp was compiled for one; -1: all of them.", ge=-1)
     ] = 0
@@ -196,9 +196,9 @@ class Config(Section, frozen=True):
         return paths.data_dir(self.data_dir)
 
     @property
-    def models_dirs(self) -> list[Path]:
-        """The folders where GGUF files are looked for, besides the bundled model's."""
-        return [paths.models_dir(), *(Path(folder).expanduser() for folder in self.llm.folders)]
+    def models_dir(self) -> Path:
+        """The folder of the person's own GGUF files."""
+        return Path(self.llm.folder).expanduser() if self.llm.folder else paths.models_dir()
 
 
 class Setting(msgspec.Struct, frozen=True):

@@ -22,22 +22,29 @@ def models() -> None:
     problem = ""
     if settings.model != "scripted":
         try:
-            chosen = choose(settings.model, settings.models_dirs).path
+            chosen = choose(settings.model, settings.models_dir).path
         except ModelError as error:
             problem = f"{error}: {error.remedy}" if error.remedy else str(error)
-    found = find(settings.models_dirs)
+    found = find(settings.models_dir)
     for file in found:
         mark = "*" if file.path == chosen else " "
-        facts = f"{file.size / 1e6:,.0f} MB, {file.quantisation}, context {file.context:,}"
-        template = "" if file.template else ", no chat template"
+        facts = ", ".join(
+            [
+                f"{file.size / 1e6:,.0f} MB",
+                *([file.quantisation] if file.quantisation else []),
+                *([f"context {file.context:,}"] if file.context else []),
+                *([] if file.template else ["no chat template"]),
+                *([file.source] if file.source else []),
+            ]
+        )
         trouble = f"  ! {file.problem}" if file.problem else ""
-        click.echo(f"{mark} {file.name}  ({facts}{template})  {file.path}{trouble}")
+        click.echo(f"{mark} {file.name}  ({facts})  {file.path}{trouble}")
     if settings.model == "scripted":
         click.echo("* scripted  (no model: canned answers)")
     if problem:
         raise Failure(problem)
     if not found:
-        click.echo(f"none found; put a GGUF file into {settings.models_dirs[0]}", err=True)
+        click.echo(f"none found; put a GGUF file into {settings.models_dir}", err=True)
 
 
 @click.command(epilog="\b\nExample:\n  swarmtui doctor --model path/to/model.gguf")
