@@ -1,0 +1,160 @@
+"""Votes, picks and vetoes: keeps a task's drafts in the orders that decide among them."""
+
+from __future__ import annotations
+
+from bisect import insort
+from collections.abc import Collection, Sequence
+from itertools import islice
+
+from . import rules
+from .nodes import Ballot, Node, Votes, take_out
+from .ops import MAX_PROPOSALS_PER_AUTHOR, Op, PeerId
+from .rules import Term
+
+
+def enlist(ballot: Ballot) -> None:
+    """Add a draft to its task's contest."""
+    node, contest = ballot.node, ballot.node.contested()
+    node.drafts[ballot.op.id] = ballot
+    ballot.counts = False
+    insort(contest.by_author.setdefault(ballot.op.author, []), (ballot.op.seq, ballot.op.id, ballot))
+    contest.standing += 1
+    limit(node, ballot.op.author)
+
+
+def strike_off(ballot: Ballot) -> None:
+    """Take a draft out of its task's contest. No vote or word stands on it any more."""
+    node, contest = ballot.node, ballot.node.contested()
+    del node.drafts[ballot.op.id]
+    author = ballot.op.author
+    take_out(contest.by_author[author], (ballot.op.seq, ballot.op.id, ballot))
+    contest.standing -= 1
+    if contest.by_author[author]:
+        limit(node, author)
+    else:
+        del contest.by_author[author], contest.within[author]
+
+
+def limit(node: Node, author: PeerId) -> None:
+    """*≤ 8 proposals per author and task: the lowest seq count.*
+
+    Vetoed ones use up no place, so that an author whose drafts were all vetoed can go on. A draft over the limit isn't
+    worth judging; a quorum accepts it all the same, so that a lower seq, filled in later, undoes nothing accepted.
+    Those that count are the first of the author's drafts.
+    """
+    contest = node.contested()
+    drafts = contest.by_author[author]
+    within = standing = 0
+    for _, _, draft in drafts:
+        if standing == MAX_PROPOSALS_PER_AUTHOR:
+            break
+        standing += not draft.vetoed
+        within += 1
+    reach = max(within, contest.within.get(author, 0)) + 1
+    for i, (_, _, draft) in enumerate(islice(drafts, reach)):
+        draft.counts = i < within
+    contest.within[author] = within
+
+
+def add_vote(ballot: Ballot, op: Op, approve: bool, allowed: Collection[PeerId]) -> bool:
+    """*A scorer counts once per proposal, at the hlc of its first approving vote.* Its latest vote is shown.
+
+    Args:
+        allowed: the policy's closed list; empty: anyone.
+
+    Returns:
+        Whether the draft's approvals, counted by any policy, differ.
+    """
+    votes = ballot.cast.get(op.author)
+    if votes is None:
+        votes = ballot.cast[op.author] = Votes()
+    entry = (op.hlc, op.id, op)
+    first = votes.approving[0][0] if votes.approving else None
+    insort(votes.all, entry)
+    if approve:
+        insort(votes.approving, entry)
+    return _recount(ballot, op.author, votes, first, allowed)
+
+
+def drop_vote(ballot: Ballot, op: Op, approve: bool, allowed: Collection[PeerId]) -> bool:
+    """Undo :func:`add_vote`."""
+    votes = ballot.cast[op.author]
+    entry = (op.hlc, op.id, op)
+    first = votes.approving[0][0] if votes.approving else None
+    take_out(votes.all, entry)
+    if approve:
+        take_out(votes.approving, entry)
+    if not votes.all:
+        del ballot.cast[op.author]
+    return _recount(ballot, op.author, votes, first, allowed)
+
+
+def _recount(ballot: Ballot, scorer: PeerId, votes: Votes, old_first: int | None, allowed: Collection[PeerId]) -> bool:
+    shown = not allowed or scorer in allowed
+    if shown:
+        if votes.all:
+            ballot.votes[scorer] = votes.all[-1][2]
+        else:
+            del ballot.votes[scorer]
+    first = votes.approving[0][0] if votes.approving else None
+    if first == old_first:
+        return False
+    if old_first is not None:
+        take_out(ballot.tally, (old_first, scorer))
+        ballot.approvals.pop(scorer, None)
+    if first is not None:
+        insort(ballot.tally, (first, scorer))
+        if shown:
+            ballot.approvals[scorer] = first
+    return True
+
+
+def show_allowed(ballot: Ballot, allowed: Collection[PeerId]) -> bool:
+    """Show the votes of those that the latest policy allows; whether that's a different set."""
+    old = set(ballot.votes)
+    ballot.approvals = {scorer: at for at, scorer in ballot.tally if not allowed or scorer in allowed}
+    ballot.votes = {
+        scorer: votes.all[-1][2] for scorer, votes in ballot.cast.items() if not allowed or scorer in allowed
+    }
+    return old != set(ballot.votes)
+
+
+def decide(ballot: Ballot, line: Sequence[Term]) -> bool:
+    """Reckon anew when the draft was accepted and whether it's vetoed, and rank it so.
+
+    *The operator's latest word on a draft decides whether it's vetoed.* A picked draft is *accepted at the earlier of
+    its own accepted_at and the pick's hlc*: the first pick's, so that a second one undoes no work begun in between.
+
+    Returns:
+        Whether anything differs.
+    """
+    node, words, old = ballot.node, ballot.words, (ballot.accepted_at, ballot.vetoed, ballot.picked)
+    ballot.quorum_at = accepted = rules.accepted_at(ballot.tally, line, node.depth)
+    vetoed, picked = False, None
+    if words:
+        vetoed = not words[-1][2]
+        first = next((at for at, _, pick in words if pick), None)
+        if first is not None and (accepted is None or first < accepted):
+            accepted = first
+        picked = None if vetoed else words[-1][:2]
+    if old == (accepted, vetoed, picked):
+        return False
+    _rank(ballot, accepted, vetoed, picked)
+    return True
+
+
+def _rank(ballot: Ballot, accepted: int | None, vetoed: bool, picked: tuple[int, bytes] | None) -> None:
+    node, contest, op_id = ballot.node, ballot.node.contested(), ballot.op.id
+    if ballot.accepted_at is not None and not ballot.vetoed:
+        take_out(contest.accepted, (ballot.accepted_at, op_id, ballot))
+    if ballot.picked is not None:
+        take_out(contest.picked, (*ballot.picked, ballot))
+    if accepted is not None and not vetoed:
+        insort(contest.accepted, (accepted, op_id, ballot))
+    if picked is not None:
+        insort(contest.picked, (*picked, ballot))
+    was_vetoed = ballot.vetoed
+    ballot.accepted_at, ballot.vetoed, ballot.picked = accepted, vetoed, picked
+    if vetoed != was_vetoed:
+        contest.standing += -1 if vetoed else 1
+        limit(node, ballot.op.author)

@@ -1,0 +1,346 @@
+"""One plan's ops and what they come to: which are grounded, and what each does to the tasks.
+
+An op is *grounded* when everything that it refers to is grounded, of the right kind, and earlier by its hlc, and when
+it stands first in its slot. Only grounded ops mean something. An op is grounded once at most and, if it's displaced or
+what it rests on is, ungrounded once at most; so the cost of all that is spread over the ops.
+"""
+
+from __future__ import annotations
+
+from bisect import insort
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from . import ballots, rules
+from .envelope import task_id
+from .flow import Flow
+from .nodes import Ballot, Entry, Node, take_out
+from .ops import (
+    MAX_DEPTH,
+    Body,
+    Claim,
+    Goal,
+    Hlc,
+    Note,
+    Op,
+    OpId,
+    Pause,
+    Pick,
+    Proposal,
+    Release,
+    Result,
+    Retry,
+    SetPolicy,
+    Steer,
+    Step,
+    TaskId,
+    Veto,
+    Vote,
+)
+from .rules import ClaimKey, ResultKey
+from .state import Changes, Plan
+
+
+class PlanBook:
+    """Keeps one :class:`Plan` current.
+
+    Args:
+        goal: the op that began it.
+    """
+
+    def __init__(self, goal: Op) -> None:
+        body = goal.body
+        assert isinstance(body, Goal)
+        root = Node(goal.id, goal.id, 0, None, None, 0, Step(body.title, body.detail), born=goal.hlc, made_at=goal.hlc)
+        self.plan = Plan(goal, body, body.policy, {goal.id: root})
+        self.grounded: set[OpId] = {goal.id}
+        self._goal = goal
+        self._nodes: dict[TaskId, Node] = {goal.id: root}
+        self._ballots: dict[OpId, Ballot] = {}
+        self._claims: dict[OpId, Op] = {}
+        self._dependents: dict[bytes, list[Op]] = {}
+        self._displaced: set[OpId] = set()
+        self._policies: list[tuple[int, OpId, Op]] = []
+        self._pauses: list[tuple[Hlc, OpId, bool]] = []
+        self._allowed = frozenset(body.policy.scorers)
+        self._policies_changed = False
+        self._flow = Flow(self.plan, rules.terms(goal, body.policy, ()))
+        self._flow.enter(root)
+        self._doers = _doers(self)
+
+    # -- what a replica asks for
+
+    def add(self, op: Op, changes: Changes) -> None:
+        """Take an op that stands first in its slot: ground it, and what waited for it, as far as possible."""
+        for reference in references(op.body, self._goal.id):
+            self._dependents.setdefault(reference, []).append(op)
+        stack = [op]
+        while stack:
+            op = stack.pop()
+            if op.id in self.grounded or op.id in self._displaced or not self._fits(op):
+                continue
+            self.grounded.add(op.id)
+            changes.added.append(op)
+            do = self._doers.get(type(op.body))
+            if do is not None:
+                do(op, op.body, True, changes)
+            for provided in self._provides(op):
+                stack.extend(self._dependents.get(provided, ()))
+
+    def displace(self, op: Op, changes: Changes) -> None:
+        """Make an op, which stands second in its slot now, mean nothing, and all that rests on it."""
+        self._displaced.add(op.id)
+        order, stack = [], [op]
+        while stack:
+            op = stack.pop()
+            if op.id in self.grounded:
+                self.grounded.discard(op.id)
+                order.append(op)
+                for provided in self._provides(op):
+                    stack.extend(self._dependents.get(provided, ()))
+        for op in reversed(order):  # what rests on an op is undone before it
+            undo = self._doers.get(type(op.body))
+            if undo is not None:
+                undo(op, op.body, False, changes)
+
+    def forget(self, op: Op) -> None:
+        """Drop a displaced op that isn't kept any more."""
+        self._displaced.discard(op.id)
+        for reference in references(op.body, self._goal.id):
+            waiting = self._dependents.get(reference)
+            if waiting is not None and op in waiting:
+                waiting.remove(op)
+                if not waiting:
+                    del self._dependents[reference]
+
+    def settle(self, changes: Changes) -> None:
+        """Bring the plan up to date after any number of additions."""
+        if self._policies_changed:
+            self._policies_changed = False
+            self._new_policies(changes)
+        self._flow.settle(changes)
+
+    # -- grounding
+
+    def _provides(self, op: Op) -> Iterator[bytes]:
+        """What others can refer to once this op is grounded: itself, and the tasks that it makes."""
+        yield op.id
+        if type(op.body) is Proposal:
+            for index in range(len(op.body.steps)):
+                yield task_id(op.id, index)
+
+    def _fits(self, op: Op) -> bool:
+        """Whether all that an op refers to is grounded, of the right kind, and earlier."""
+        body, hlc = op.body, op.hlc
+        if hlc <= self._goal.hlc:
+            return False
+        if isinstance(body, Vote):
+            return self._earlier_ballot(body.proposal, hlc)
+        if isinstance(body, Claim):
+            node = self._nodes.get(body.task)
+            if node is None or node.born >= hlc:
+                return False
+            if not body.prior:
+                return True
+            prior = self._claims.get(body.prior)
+            return prior is not None and prior.hlc < hlc and _task_of(prior) == body.task
+        if isinstance(body, (Result, Release)):
+            claim = self._claims.get(body.claim)
+            return claim is not None and claim.author == op.author and claim.hlc < hlc
+        if isinstance(body, Proposal):
+            node = self._nodes.get(body.task)
+            if node is None or node.born >= hlc or node.depth >= MAX_DEPTH:
+                return False
+            if not body.base:
+                return True
+            base = self._ballots.get(body.base)
+            return base is not None and base.node is node and base.op.hlc < hlc
+        if isinstance(body, Steer):
+            return op.author == self._goal.author and self._fits_act(body.act, hlc)
+        return not isinstance(body, Goal)
+
+    def _fits_act(self, act: object, hlc: Hlc) -> bool:
+        if isinstance(act, (Pick, Veto)):
+            return self._earlier_ballot(act.proposal, hlc)
+        if isinstance(act, (Retry, Note)):
+            node = self._nodes.get(act.task)
+            return node is not None and node.born < hlc
+        return True
+
+    def _earlier_ballot(self, proposal: OpId, hlc: Hlc) -> bool:
+        ballot = self._ballots.get(proposal)
+        return ballot is not None and ballot.op.hlc < hlc
+
+    # -- what grounded ops do (on) and undo (off)
+
+    def _proposal(self, op: Op, body: Proposal, on: bool, changes: Changes) -> None:
+        if on:
+            node = self._nodes[body.task]
+            ballot = Ballot(op, body.steps, node=node)
+            ballot.tasks = self._new_tasks(op, body, node, ballot)
+            self._ballots[op.id] = ballot
+            ballots.enlist(ballot)
+        else:
+            ballot = self._ballots.pop(op.id)
+            node = ballot.node
+            for child in ballot.tasks:
+                child.retired = True
+                del self._nodes[child.id], self.plan.tasks[child.id]
+            ballots.strike_off(ballot)
+        for child in ballot.tasks:
+            changes.tasks.add((self.plan.id, child.id))
+        self._touch(node, changes)
+        self._flow.enter(node)
+
+    def _new_tasks(self, op: Op, body: Proposal, up: Node, ballot: Ballot) -> tuple[Node, ...]:
+        plan, depth = self.plan.id, up.depth + 1
+        tasks: list[Node] = []
+        for index, step in enumerate(body.steps):
+            node = Node(task_id(op.id, index), plan, depth, up.id, op.id, index, step)
+            node.path, node.born, node.up, node.ballot = up.path + bytes((index,)), op.hlc, up, ballot
+            if step.after:
+                node.befores = tuple(tasks[i] for i in step.after)
+                node.after = tuple(before.id for before in node.befores)
+            tasks.append(node)
+            self._nodes[node.id] = self.plan.tasks[node.id] = node
+        return tuple(tasks)
+
+    def _vote(self, op: Op, body: Vote, on: bool, changes: Changes) -> None:
+        """*A peer's vote on its own proposal means nothing.*"""
+        ballot = self._ballots[body.proposal]
+        if op.author == ballot.op.author:
+            return
+        count = ballots.add_vote if on else ballots.drop_vote
+        if count(ballot, op, body.approve, self._allowed):
+            self._decide(ballot)
+        self._touch(ballot.node, changes)
+
+    def _decide(self, ballot: Ballot) -> None:
+        if ballots.decide(ballot, self._flow.line):
+            self._flow.enter(ballot.node)
+
+    def _claim(self, op: Op, body: Claim, on: bool, changes: Changes) -> None:
+        node = self._nodes[body.task]
+        work, key = node.working(), ClaimKey(op.hlc, rules.lot(body.task, op.author), op.id, op)
+        if on:
+            self._claims[op.id] = op
+            work.add_claim(key, body.prior)
+        else:
+            del self._claims[op.id]
+            work.drop_claim(key, body.prior)
+        self._flow.leave(node)
+
+    def _release(self, op: Op, body: Release, on: bool, changes: Changes) -> None:
+        node = self._node_of_claim(body.claim)
+        change = node.working().add_release if on else node.working().drop_release
+        change(body.claim, (op.hlc, op.id))
+        self._flow.leave(node)
+
+    def _result(self, op: Op, body: Result, on: bool, changes: Changes) -> None:
+        node = self._node_of_claim(body.claim)
+        key = ResultKey(op.hlc, op.id, op, self._claims[body.claim].hlc)
+        _put(node.working().results, key, on)
+        self._flow.leave(node)
+
+    def _node_of_claim(self, claim: OpId) -> Node:
+        return self._nodes[_task_of(self._claims[claim])]
+
+    def _steer(self, op: Op, body: Steer, on: bool, changes: Changes) -> None:
+        act = body.act
+        if isinstance(act, (Pick, Veto)):
+            ballot = self._ballots[act.proposal]
+            _put(ballot.words, (op.hlc, op.id, isinstance(act, Pick)), on)
+            if ballots.decide(ballot, self._flow.line):
+                self._touch(ballot.node, changes)
+                self._flow.enter(ballot.node)
+        elif isinstance(act, Retry):
+            node = self._nodes[act.task]
+            _put(node.working().retries, (op.hlc, op.id), on)
+            self._flow.leave(node)
+        elif isinstance(act, Note):
+            node = self._nodes[act.task]
+            notes: list[Entry] = node.working().notes
+            _put(notes, (op.hlc, op.id, op), on)
+            node.notes = tuple(entry[2] for entry in notes)
+            self._touch(node, changes)
+        elif isinstance(act, Pause):
+            _put(self._pauses, (op.hlc, op.id, act.on), on)
+            paused = bool(self._pauses) and self._pauses[-1][2]
+            if paused != self.plan.paused:
+                self.plan.paused = paused
+                changes.plans.add(self.plan.id)
+        elif isinstance(act, SetPolicy):
+            _put(self._policies, (op.seq, op.id, op), on)
+            self._policies_changed = True
+
+    def _touch(self, node: Node, changes: Changes) -> None:
+        changes.tasks.add((self.plan.id, node.id))
+
+    # -- policies
+
+    def _new_policies(self, changes: Changes) -> None:
+        """Reckon anew what rests on policies: the one step whose cost grows with the plan, and the operator's."""
+        plan, counting = self.plan, []
+        for _, _, op in self._policies[: rules.MAX_POLICIES]:
+            assert isinstance(op.body, Steer)
+            assert isinstance(op.body.act, SetPolicy)
+            counting.append((op.hlc, op.id, op.body.act.policy))
+        latest = max(counting, default=(0, b"", plan.goal.policy), key=lambda entry: entry[:2])[2]
+        line = rules.terms(self._goal, plan.goal.policy, counting)
+        if latest != plan.policy:
+            changes.plans.add(plan.id)
+        elif line == self._flow.line:
+            return
+        plan.policy, self._flow.line = latest, line
+        allowed = frozenset(latest.scorers)
+        for ballot in self._ballots.values():
+            if allowed != self._allowed and ballots.show_allowed(ballot, allowed):
+                self._touch(ballot.node, changes)
+            if ballots.decide(ballot, line):
+                self._touch(ballot.node, changes)
+        self._allowed = allowed
+        for node in self._nodes.values():
+            self._flow.enter(node)
+
+
+def _task_of(claim: Op) -> TaskId:
+    assert isinstance(claim.body, Claim)
+    return claim.body.task
+
+
+def references(body: Body, goal: OpId) -> list[bytes]:
+    """The ids that a body refers to, but for the goal's, which is always there."""
+    found: tuple[bytes, ...] = ()
+    if isinstance(body, Vote):
+        found = (body.proposal,)
+    elif isinstance(body, Claim):
+        found = (body.task, body.prior)
+    elif isinstance(body, (Result, Release)):
+        found = (body.claim,)
+    elif isinstance(body, Proposal):
+        found = (body.task, body.base)
+    elif isinstance(body, Steer):
+        found = (getattr(body.act, "proposal", b""), getattr(body.act, "task", b""))
+    return [reference for reference in found if reference and reference != goal]
+
+
+Doer = Callable[[Op, Any, bool, Changes], None]
+
+
+def _doers(book: PlanBook) -> dict[type[Body], Doer]:
+    return {
+        Proposal: book._proposal,
+        Vote: book._vote,
+        Claim: book._claim,
+        Release: book._release,
+        Result: book._result,
+        Steer: book._steer,
+    }
+
+
+def _put(ordered: list[Any], entry: Any, on: bool) -> None:
+    """Add an entry to a sorted list, or take it out."""
+    if on:
+        insort(ordered, entry)
+    else:
+        take_out(ordered, entry)

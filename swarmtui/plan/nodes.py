@@ -1,0 +1,142 @@
+"""Tasks and drafts with what a replica needs to keep them current. Others see `state.Task` and `state.Draft`."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, insort
+from dataclasses import dataclass, field
+from typing import Any
+
+from .ops import Hlc, Op, OpId, PeerId
+from .rules import ClaimKey, ResultKey
+from .state import Draft, Task
+
+Entry = tuple[Hlc, OpId, Op]
+"""An op in the one order among ops."""
+
+
+def take_out(ordered: list[Any], entry: Any) -> None:
+    """Remove an entry that is in a sorted list."""
+    del ordered[bisect_left(ordered, entry)]
+
+
+@dataclass(slots=True, eq=False)
+class Votes:
+    """One scorer's votes on one draft, in order."""
+
+    all: list[Entry] = field(default_factory=list)
+    approving: list[Entry] = field(default_factory=list)
+
+
+@dataclass(slots=True, eq=False)
+class Ballot(Draft):
+    """A draft with every vote and word of the operator on it."""
+
+    node: Node = None  # type: ignore[assignment]  # always given; dataclass order wants a default
+    tasks: tuple[Node, ...] = ()
+    """The tasks that its steps became, in order."""
+    cast: dict[PeerId, Votes] = field(default_factory=dict)
+    tally: list[tuple[Hlc, PeerId]] = field(default_factory=list)
+    """Each scorer's first approval, earliest first, also of scorers that no policy allows."""
+    words: list[tuple[Hlc, OpId, bool]] = field(default_factory=list)
+    """The operator's picks (True) and vetoes (False), in order."""
+    quorum_at: Hlc | None = None
+    picked: tuple[Hlc, OpId] | None = None
+    """Its latest pick; None if none, or if it's vetoed."""
+
+
+@dataclass(slots=True, eq=False)
+class Work:
+    """What was said of a task by those who do it, and the operator's words on it."""
+
+    claims: list[ClaimKey] = field(default_factory=list)
+    followers: dict[OpId, list[ClaimKey]] = field(default_factory=dict)
+    releases: dict[OpId, list[tuple[Hlc, OpId]]] = field(default_factory=dict)
+    results: list[ResultKey] = field(default_factory=list)
+    retries: list[tuple[Hlc, OpId]] = field(default_factory=list)
+    notes: list[Entry] = field(default_factory=list)
+    released: dict[OpId, Hlc] = field(default_factory=dict)
+    """First release of each claim."""
+
+    @property
+    def retried_at(self) -> Hlc:
+        """The latest retry; -1 without one."""
+        return self.retries[-1][0] if self.retries else -1
+
+    def add_claim(self, key: ClaimKey, prior: OpId) -> None:
+        insort(self.claims, key)
+        if prior:
+            insort(self.followers.setdefault(prior, []), key)
+
+    def drop_claim(self, key: ClaimKey, prior: OpId) -> None:
+        take_out(self.claims, key)
+        if prior:
+            take_out(self.followers[prior], key)
+            if not self.followers[prior]:
+                del self.followers[prior]
+
+    def add_release(self, claim: OpId, at: tuple[Hlc, OpId]) -> None:
+        entries = self.releases.setdefault(claim, [])
+        insort(entries, at)
+        self.released[claim] = entries[0][0]
+
+    def drop_release(self, claim: OpId, at: tuple[Hlc, OpId]) -> None:
+        entries = self.releases[claim]
+        take_out(entries, at)
+        if entries:
+            self.released[claim] = entries[0][0]
+        else:
+            del self.releases[claim], self.released[claim]
+
+
+@dataclass(slots=True, eq=False)
+class Contest:
+    """The drafts of one task in the orders that decide among them."""
+
+    accepted: list[tuple[Hlc, OpId, Ballot]] = field(default_factory=list)
+    """Accepted and not vetoed, by (accepted_at, id)."""
+    picked: list[tuple[Hlc, OpId, Ballot]] = field(default_factory=list)
+    """Picked and not vetoed, by latest pick."""
+    by_author: dict[PeerId, list[tuple[int, OpId, Ballot]]] = field(default_factory=dict)
+    """Each author's drafts by seq."""
+    within: dict[PeerId, int] = field(default_factory=dict)
+    """How many of them are within the limit of drafts per author."""
+    standing: int = 0
+    """Drafts that aren't vetoed."""
+
+
+@dataclass(slots=True, eq=False)
+class Node(Task):
+    """A task with its place in the tree and what its state is reckoned from."""
+
+    path: bytes = b""
+    """One byte per level, the step's index: sorts tasks in reading order."""
+    born: Hlc = 0
+    """The hlc of the proposal (or goal) that made it."""
+    up: Node | None = None
+    ballot: Ballot | None = None
+    """The draft that made it; None for the root."""
+    split: Ballot | None = None
+    """The same draft as `winner`."""
+    befores: tuple[Node, ...] = ()
+    """The tasks in its `after`."""
+    made_at: Hlc = 0
+    """While live: when the split that made it was accepted."""
+    gate: Hlc | None = None
+    """When all that it and its ancestors wait for was done; None while something isn't."""
+    done_at: Hlc | None = None
+    contest: Contest | None = None
+    work: Work | None = None
+    retired: bool = False
+    """Its draft was withdrawn: it's no longer part of the plan."""
+
+    def working(self) -> Work:
+        """Its work, made when first needed."""
+        if self.work is None:
+            self.work = Work()
+        return self.work
+
+    def contested(self) -> Contest:
+        """Its contest, made when first needed."""
+        if self.contest is None:
+            self.contest = Contest()
+        return self.contest
