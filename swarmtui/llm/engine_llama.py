@@ -19,6 +19,9 @@ BATCH = 256
 """Most tokens of one step."""
 SPM = 1
 """llama.cpp's vocab type that puts a blank before every text that it tokenises."""
+UPDATE = "update llama-cpp-python, or choose another model: `swarmtui models`"
+WARNING, ERROR = 3, 4
+"""ggml's log levels."""
 LEAST_CONTEXT = 512
 """With fewer tokens a request the prompts of the roles don't fit."""
 
@@ -42,9 +45,9 @@ class Log:
 
     def _hear(self, level: int, text: bytes, _data: object) -> None:
         line = text.decode("utf-8", "replace")
-        if level == 3 and line.strip():
+        if level == ERROR and line.strip():
             self.grave.append(line.strip())
-        if level in (2, 3):
+        if level in (WARNING, ERROR):
             sys.stderr.write(line)
             sys.stderr.flush()
 
@@ -147,16 +150,17 @@ class Weights:
         llama_cpp.llama_memory_seq_cp(self._memory, source, target, -1, -1)
 
     def _explain(self, path: str) -> Unusable:
-        grave = "\n".join(self._log.grave)
-        last = next((each for each in reversed(self._log.grave) if "error" in each.lower()), grave.splitlines()[-1:] or "")
-        why = last if isinstance(last, str) else "".join(last)
-        if "unknown model architecture" in grave:
-            return Unusable(f"llama.cpp here doesn't know this model's architecture: {why}", "update llama-cpp-python, or choose another model")
-        if "not within the file bounds" in grave or "corrupt" in grave or "failed to read" in grave:
-            return Unusable(f"{os.path.basename(path)} is truncated or damaged", "get the file again")
-        if "alloc" in grave or "memory" in grave:
+        """Why the model couldn't be loaded, by what llama.cpp said."""
+        name = os.path.basename(path)
+        said = " ".join(self._log.grave)
+        why = next(iter(self._log.grave), "no reason given")
+        if "unknown model architecture" in said:
+            return Unusable(f"{name}: its architecture isn't known to this llama.cpp ({why[-200:]})", UPDATE)
+        if any(each in said for each in ("not within the file bounds", "corrupt", "failed to read", "is not within")):
+            return Unusable(f"{name} is truncated or damaged", "get the file again")
+        if any(each in said for each in ("alloc", "out of memory", "insufficient memory")):
             return Unusable("there isn't enough memory for this model", "choose a smaller model or quantisation")
-        return Unusable(f"llama.cpp can't load {os.path.basename(path)}: {why or 'no reason given'}", "choose another model")
+        return Unusable(f"llama.cpp can't load {name}: {why[-200:]}", "choose another model: `swarmtui models`")
 
 
 class LlamaVocabulary:

