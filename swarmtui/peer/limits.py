@@ -14,8 +14,6 @@ STRANGERS_RATE, STRANGERS_BURST = 200.0, 5_000.0
 """The same for all authors together whose presence isn't heard: keys cost nothing, so they share one bucket."""
 ASKER_RATE, ASKER_BURST = 5.0, 60.0
 """Requests that a peer may make, a second and at once."""
-MAX_REPLICA_BYTES = 256 * 1024 * 1024
-"""Payloads that a peer keeps in all. Far above any plan; it only stops a flood by ever new authors."""
 _KEYS = 256
 
 

@@ -151,10 +151,7 @@ class Peer:
                 f"{self.card.name or self.peer_id} hears itself say what it didn't say: another program uses its key, "
                 "or its journal was lost. End the other program, or start this one with a new key."
             )
-        if self._store.full:
-            notices.append(
-                "The swarm's plans are too large for this peer: new ops are refused. Start with fewer plans."
-            )
+        notices += [f"Ops were refused: {reason}. What this peer shows may differ." for reason in self.replica.refused]
         return [notice for notice in notices if notice]
 
     def heard_age(self, peer: PeerId) -> float:

@@ -24,7 +24,6 @@ from .journal import Journal
 from .limits import (
     AUTHOR_BURST,
     AUTHOR_RATE,
-    MAX_REPLICA_BYTES,
     STRANGERS_BURST,
     STRANGERS_RATE,
     Bucket,
@@ -137,15 +136,12 @@ class Store:
         """Ops of this very identity that came from others when it already spoke."""
         self.spoken: set[OpId] = set()
         """Plans in which this peer has spoken in this run."""
-        self.full = False
-        """Ops were refused because the replica is as large as it may be."""
         self._journal = journal
         self._unwritten: list[Op] = []
         self._retry_at = 0.0
         self._opener = opener
         self._changed = changed
         self._present = present
-        self._bytes = 0
         self._authors = Buckets(AUTHOR_RATE, AUTHOR_BURST)
         self._strangers: Bucket | None = None
         self._history: OrderedDict[bytes, float] = OrderedDict()
@@ -250,13 +246,11 @@ class Store:
             return False
         if self._held_back(op):
             return False
-        if self._bytes + len(op.payload) > MAX_REPLICA_BYTES:
-            self.full = True
-            self._refuse(op, "replica full")
-            return False
         return True
 
     def _held_back(self, op: Op) -> bool:
+        if op.author == self.me:  # counts although it may have to wait: the number is used
+            self.next_own[op.plan] = max(self.next_own.get(op.plan, 0), op.seq + 1)
         if self.clock.ahead_ms(op.hlc) <= MAX_AHEAD_MS:
             return False
         if self.holding.add(op):
@@ -271,14 +265,13 @@ class Store:
         before = self.replica.fingerprint
         for op in ops:
             self.clock.merge(op.hlc)
-            if op.author == self.me:
-                self.next_own[op.plan] = max(self.next_own.get(op.plan, 0), op.seq + 1)
         changes = self.replica.add_many(ops)
         kept = [op for op in ops if self.replica.get(op.id) is not None]
-        self._bytes += sum(len(op.payload) for op in kept)
         self.counters.ops_in += len(kept)
         if journal and self._journal is not None:
+            known = {op.id for op in kept}
             self._unwritten += kept
+            self._unwritten += [op for op in changes.added if op.id not in known]  # they had waited for their plan
             self.pending.set()
         if self.replica.fingerprint != before:
             self._history[before] = trio.current_time()
