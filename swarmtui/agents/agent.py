@@ -57,8 +57,6 @@ class AgentSettings:
     """Room for a prompt: what comes from elsewhere in the plan is shortened to fit."""
     work_tokens: int = 400
     """Longest result, in tokens."""
-    alive_s: float = 60.0
-    """A peer not heard for so long is taken to be gone (presence comes every 10 s, more rarely in a large swarm)."""
     hold_leases: int = 10
     """A holder that claims to work but shows no result for so many leases is taken over once, whatever it says."""
     leave_s: float = 5.0
@@ -353,7 +351,7 @@ class Agent:
     def crowd(self, now: float) -> Crowd:
         """Who can be heard now."""
         heard = sorted(self.peer.presences.items(), key=lambda item: item[0])
-        return crowd(heard, now, self.settings.alive_s, (self.peer_id, self.role))
+        return crowd(heard, now, (self.peer_id, self.role))
 
     def unix_seconds(self) -> float:
         """The peer's wall clock."""

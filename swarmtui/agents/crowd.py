@@ -38,20 +38,19 @@ class Crowd:
         return sum(item.doing == doing and item.subject == subject for peer, item in self.busy.items() if peer != but)
 
 
-def crowd(presences: Iterable[tuple[PeerId, Heard]], now: float, horizon: float, myself: tuple[PeerId, str]) -> Crowd:
-    """Take those heard within `horizon` seconds that aren't leaving, and oneself.
+def crowd(presences: Iterable[tuple[PeerId, Heard]], now: float, myself: tuple[PeerId, str]) -> Crowd:
+    """Take those that were heard within their own time and aren't leaving, and oneself.
 
     Args:
         presences: what the peer has heard.
         now: own monotonic clock, seconds.
-        horizon: older ones are left out, seconds.
         myself: own peer id and role.
     """
     roles: dict[PeerId, str] = {}
     busy: dict[PeerId, Busy] = {}
     for peer, heard in presences:
         said = heard.presence
-        if said.leaving or now - heard.at > horizon:
+        if said.leaving or now - heard.at > heard.patience_s:
             continue
         roles[peer] = said.role
         busy[peer] = Busy(said.doing, said.subject, heard.at)
