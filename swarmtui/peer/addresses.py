@@ -16,8 +16,8 @@ from swarmtui.plan.ops import PeerId
 def listenable(ip: str, port: int) -> tuple[int | None, str]:
     """The port to listen on at this IP (0: any), or None; and what a person should know, or ''.
 
-    libp2p's listener shares ports between processes (SO_REUSEPORT), so it wouldn't notice that one is taken, and connections
-    would end up with either process. We look first.
+    libp2p's listener shares ports between processes (SO_REUSEPORT), so it wouldn't notice that one is taken, and
+    connections would end up with either process. We look first.
     """
     try:
         family = socket.AF_INET6 if ipaddress.ip_address(ip).version == 6 else socket.AF_INET

@@ -1,51 +1,41 @@
-"""GossipSub made safe and cheap: libp2p's Pubsub and GossipSub with every workaround they need.
+"""Gossip made safe and cheap: libp2p's Pubsub with every workaround that it needs (mesh.py has the router's).
 
-py-libp2p 0.8.1 ends the whole node on garbage, loses messages with its defaults and burns CPU on records and scores that we
-don't use. What is overridden, why, and when it can go, stands at each method. On the wire this is plain /meshsub/1.1.0 with
-strict signing, so other implementations can take part.
+py-libp2p 0.8.1 ends the whole node on garbage, loses messages with its defaults and burns CPU on records and scores
+that we don't use. What is overridden, why, and when it can go, stands at each method. On the wire this is plain
+/meshsub/1.1.0 with strict signing, so other implementations can take part.
 
-Everything here runs in one trio thread. Nothing here raises because of what a peer sent: a fault goes to `Receiver.fault`.
+Everything here runs in one trio thread. Nothing here raises because of what a peer sent: a fault goes to
+`Receiver.fault`.
 """
 
 from __future__ import annotations
 
 import logging
 import time
-from collections import deque
 from typing import Any, Protocol
 
 import trio
 from google.protobuf.message import DecodeError
 from libp2p.abc import IHost, INetStream
-from libp2p.custom_types import TProtocol
 from libp2p.peer.id import ID
-from libp2p.pubsub.gossipsub import GossipSub
 from libp2p.pubsub.pb import rpc_pb2
 from libp2p.pubsub.pubsub import Pubsub
-from libp2p.pubsub.utils import safe_bytes_from_hex
 from libp2p.pubsub.validators import PUBSUB_SIGNING_PREFIX, signature_validator
-from libp2p.utils.varint import encode_uvarint
 from nacl.exceptions import BadSignatureError
 from nacl.signing import VerifyKey
 
+from swarmtui.peer.mesh import LeanRouter, control_entries
 from swarmtui.peer.network import MAX_FRAME_BYTES
+from swarmtui.peer.pipes import Bucket, Misbehaviour, RpcReader, SeenCache, SendQueue, prefixed
 
 log = logging.getLogger(__name__)
 
-MESHSUB = TProtocol("/meshsub/1.1.0")
-"""1.1 only: 1.2's IDONTWANT costs a third more CPU than the duplicates it saves, at our message sizes."""
-MAX_RPC_BYTES = 1024 * 1024
-"""Inbound; libp2p's own default, so that other implementations' bundles fit."""
-MERGE_BYTES = 128 * 1024
-"""Outbound: what waits for a neighbour is sent as one RPC up to about this size."""
-QUEUE_BYTES = 8 * 1024 * 1024
-"""What may wait for one slow neighbour. Beyond it frames are dropped (repair brings them later)."""
 RPC_RATE, RPC_BURST = 400.0, 2000.0
 """RPCs a second that a neighbour may send; five times what 12 busy hosts produce together."""
 CONTROL_RATE, CONTROL_BURST = 40.0, 400.0
 """Control entries a second; a healthy neighbour sends one or two."""
-MAX_IDS = 2000
-"""Message ids in one IHAVE or IWANT."""
+BYTES_RATE, BYTES_BURST = 4 * 2**20, 64 * 2**20
+"""A whole plan may come at once, not again and again."""
 MAX_INBOUND = 3
 """Gossip streams that one neighbour may have open towards us. Honest ones have one, or two while they reconnect."""
 HELLO_TRIES = 5
@@ -53,14 +43,10 @@ ED25519_ID = bytes.fromhex("002408011220")
 """A peer id that holds its own Ed25519 key: identity multihash of the protobuf-encoded key."""
 
 
-class Misbehaviour(Exception):
-    """What a neighbour sent can't have come from an honest one. Its stream is reset and it gets a strike."""
-
-
 class Receiver(Protocol):
     """Where gossip goes. All methods are called in the trio thread and mustn't block or raise."""
 
-    def valid(self, data: bytes) -> bool: ...
+    def valid(self, data: bytes) -> bool | None: ...
     def frame(self, data: bytes, forwarder: ID) -> None: ...
     def subscribed(self, peer: ID) -> None: ...
     def unsubscribed(self, peer: ID) -> None: ...
@@ -72,134 +58,6 @@ class Receiver(Protocol):
     def banned(self, peer: ID) -> bool: ...
 
 
-class SeenCache:
-    """Ids of messages of the last two minutes, first seen.
-
-    Replaces libp2p's LastSeenCache, which runs a thread per Pubsub and never forgets what keeps coming.
-    """
-
-    def __init__(self, seconds: float = 120.0, most: int = 50_000) -> None:
-        self._seconds, self._most = seconds, most
-        self._until: dict[bytes, float] = {}
-
-    def add(self, key: bytes) -> bool:
-        """Remember; True if it's new."""
-        now = trio.current_time()
-        if self._until.get(key, 0.0) > now:
-            return False
-        self._until.pop(key, None)
-        self._until[key] = now + self._seconds
-        while self._until:  # in order of insertion, so the oldest come first
-            oldest = next(iter(self._until))
-            if self._until[oldest] > now and len(self._until) <= self._most:
-                break
-            del self._until[oldest]
-        return True
-
-    def has(self, key: bytes) -> bool:
-        return self._until.get(key, 0.0) > trio.current_time()
-
-    def stop(self) -> None:
-        """Nothing to stop; Pubsub's owner may call it."""
-
-
-class Bucket:
-    """A token bucket: `rate` a second, at most `burst` at once."""
-
-    def __init__(self, rate: float, burst: float) -> None:
-        self._rate, self._burst = rate, burst
-        self._left, self._at = burst, trio.current_time()
-
-    def take(self, amount: float) -> bool:
-        now = trio.current_time()
-        self._left = min(self._burst, self._left + (now - self._at) * self._rate)
-        self._at = now
-        if amount > self._left:
-            return False
-        self._left -= amount
-        return True
-
-
-class SendQueue:
-    """Serialised RPCs waiting for one neighbour.
-
-    Protobuf messages merge by concatenation, so what waits is joined and sent as one frame: one encryption and one write
-    for many messages. Replaces RpcQueue (32 entries, silently dropping; copies and splits every RPC for every neighbour).
-    """
-
-    def __init__(self) -> None:
-        self._waiting: deque[bytes] = deque()
-        self._bytes = 0
-        self._wake = trio.Event()
-        self._closed = False
-
-    def push(self, rpc: bytes) -> bool:
-        """False if the queue is closed or full: dropped."""
-        if self._closed or self._bytes + len(rpc) > QUEUE_BYTES:
-            return False
-        self._waiting.append(rpc)
-        self._bytes += len(rpc)
-        self._wake.set()
-        return True
-
-    async def pop(self) -> bytes | None:
-        """All that waits, up to MERGE_BYTES (at least one RPC); None once closed."""
-        while not self._waiting:
-            if self._closed:
-                return None
-            self._wake = trio.Event()
-            await self._wake.wait()
-        parts = [self._waiting.popleft()]
-        size = len(parts[0])
-        while self._waiting and size + len(self._waiting[0]) <= MERGE_BYTES:
-            parts.append(self._waiting.popleft())
-            size += len(parts[-1])
-        self._bytes -= size
-        return parts[0] if len(parts) == 1 else b"".join(parts)
-
-    def close(self) -> None:
-        self._closed = True
-        self._waiting.clear()
-        self._bytes = 0
-        self._wake.set()
-
-
-class RpcReader:
-    """Length-prefixed RPCs from a stream, read in large pieces.
-
-    libp2p reads the prefix byte by byte, each through four locks.
-    """
-
-    def __init__(self, stream: INetStream) -> None:
-        self._stream = stream
-        self._buffer = bytearray()
-
-    async def next(self) -> bytes:
-        """The next RPC. Raises Misbehaviour, or what the stream raises when it ends."""
-        while True:
-            length, used = self._prefix()
-            if used and len(self._buffer) >= used + length:
-                rpc = bytes(self._buffer[used : used + length])
-                del self._buffer[: used + length]
-                return rpc
-            piece = await self._stream.read(65536)
-            if not piece:
-                raise trio.EndOfChannel
-            self._buffer += piece
-
-    def _prefix(self) -> tuple[int, int]:
-        length = 0
-        for used, byte in enumerate(self._buffer[:5], 1):
-            length |= (byte & 0x7F) << (7 * (used - 1))
-            if byte < 0x80:
-                if length > MAX_RPC_BYTES:
-                    raise Misbehaviour(f"an RPC of {length} bytes")
-                return length, used
-        if len(self._buffer) >= 5:
-            raise Misbehaviour("garbage instead of a length")
-        return 0, 0
-
-
 class SafeGossip(Pubsub):
     """Pubsub for one topic that survives what neighbours send, and delivers straight to a Receiver."""
 
@@ -208,8 +66,8 @@ class SafeGossip(Pubsub):
         # The library's cache has started a thread: end it, use ours. Goes when LastSeenCache needs no thread.
         self.seen_messages.stop()
         self.seen_messages = SeenCache()  # type: ignore[assignment]
-        # seqno starts at int(time.time()) and counts up, so a restart with the same key would repeat message ids and lose
-        # messages. Goes when upstream starts at nanoseconds, as Go does.
+        # seqno starts at int(time.time()) and counts up, so a restart with the same key would repeat message ids and
+        # lose messages. Goes when upstream starts at nanoseconds, as Go does.
         self.counter = time.time_ns()
         self.topic = topic
         self.receiver = receiver
@@ -217,9 +75,7 @@ class SafeGossip(Pubsub):
         self._inbound: dict[ID, int] = {}
         self._keys: dict[bytes, VerifyKey] = {}
         self._me = host.get_id().to_bytes()
-        self.hello = rpc_pb2.RPC(
-            subscriptions=[rpc_pb2.RPC.SubOpts(subscribe=True, topicid=topic)]
-        ).SerializeToString()
+        self.hello = rpc_pb2.RPC(subscriptions=[rpc_pb2.RPC.SubOpts(subscribe=True, topicid=topic)]).SerializeToString()
         self.dropped = 0
         """Frames that didn't fit into a neighbour's queue."""
 
@@ -294,9 +150,10 @@ class SafeGossip(Pubsub):
         peer = stream.muxed_conn.peer_id
         reader = RpcReader(stream)
         rpcs, control = Bucket(RPC_RATE, RPC_BURST), Bucket(CONTROL_RATE, CONTROL_BURST)
+        volume = Bucket(BYTES_RATE, BYTES_BURST)
         while True:
             raw = await reader.next()
-            if not rpcs.take(1):
+            if not rpcs.take(1) or not volume.take(len(raw)):
                 raise Misbehaviour("a flood of RPCs")
             rpc = rpc_pb2.RPC()
             try:
@@ -345,8 +202,12 @@ class SafeGossip(Pubsub):
             raise Misbehaviour("a forged or unsigned message")
         # Only now: an id marked before the signature is checked would let anyone suppress another's message.
         self.seen_messages.add(message_id)
-        if not self.receiver.valid(msg.data):
-            # Honest nodes don't pass such a frame on, so the neighbour made it or is hostile: its strike, not the origin's.
+        valid = self.receiver.valid(msg.data)
+        if valid is None:  # too busy to look: nobody's fault
+            return
+        if not valid:
+            # Honest nodes don't pass such a frame on, so the neighbour made it or is hostile: its strike, not the
+            # origin's.
             self.receiver.fault(msg_forwarder, "an invalid frame")
             return
         self.receiver.frame(msg.data, msg_forwarder)
@@ -384,7 +245,8 @@ class SafeGossip(Pubsub):
     async def _handle_new_peer(self, peer_id: ID) -> None:
         """Open our gossip stream to a neighbour.
 
-        Upstream checks for an earlier stream only before it opens one, so two connections at once give two sender tasks.
+        Upstream checks for an earlier stream only before it opens one, so two connections at once give two sender
+        tasks.
         """
         old = self.peers.get(peer_id)
         if old is not None and old.muxed_conn.is_closed:
@@ -442,8 +304,8 @@ class SafeGossip(Pubsub):
     def _handle_dead_peer(self, peer_id: ID) -> None:
         """Forget a neighbour's gossip stream. If it's still connected, ask for a new connection.
 
-        Upstream opens a new stream but forgets the neighbour's subscription, which it never repeats: half of the link is
-        deaf for good.
+        Upstream opens a new stream but forgets the neighbour's subscription, which it never repeats: half of the link
+        is deaf for good.
         """
         self._forget_all_subscriptions(peer_id)
         if self.peers.pop(peer_id, None) is None:
@@ -458,154 +320,3 @@ class SafeGossip(Pubsub):
         queue = self.queues.get(peer)
         if queue is not None and not queue.push(rpc):
             self.dropped += 1
-
-
-class LeanRouter(GossipSub):
-    """GossipSub without scores, signed records, pending lists and per-neighbour copies.
-
-    They cost more CPU than the messages. The mesh, IHAVE/IWANT and back-off are the library's. Goes when upstream lets
-    one switch them off.
-    """
-
-    pubsub: SafeGossip | None
-
-    def __init__(self, degree: int = 6, low: int = 4, high: int = 12) -> None:
-        super().__init__(
-            protocols=[MESHSUB],
-            degree=degree,
-            degree_low=low,
-            degree_high=high,
-            heartbeat_interval=1,  # 120 by default: the mesh would take minutes to heal
-            adaptive_gossip_enabled=False,  # slows the heartbeat to 30-60 s
-            spam_protection_enabled=False,  # 10 messages a second, also for ourselves
-            eclipse_protection_enabled=False,  # wants three IPs in the mesh: not on one machine
-            do_px=False,
-            prune_back_off=10,
-            unsubscribe_back_off=2,
-        )
-        self.scorer = None  # type: ignore[assignment]
-
-    async def heartbeat(self) -> None:
-        """Keep the mesh and offer recent messages to some who aren't in it.
-
-        Upstream adds scoring, mesh diversity and security upkeep: several ms each second and host.
-        """
-        await trio.sleep(self.heartbeat_initial_delay)
-        while True:
-            grafts, prunes = self.mesh_heartbeat()
-            gossip = self.gossip_heartbeat()
-            for peer in {*grafts, *prunes, *gossip}:
-                control = rpc_pb2.ControlMessage(
-                    graft=[rpc_pb2.ControlGraft(topicID=t) for t in grafts.get(peer, ())],
-                    prune=[rpc_pb2.ControlPrune(topicID=t, backoff=self.prune_back_off) for t in prunes.get(peer, ())],
-                    ihave=[
-                        rpc_pb2.ControlIHave(topicID=t, messageIDs=ids[-MAX_IDS:])
-                        for t, ids in gossip.get(peer, {}).items()
-                    ],
-                )
-                await self.emit_control_message(control, peer)
-            self.mcache.shift()
-            self._periodic_security_cleanup()
-            await trio.sleep(self.heartbeat_interval)
-
-    async def handle_rpc(self, rpc: Any, sender_peer_id: ID) -> None:
-        """Control entries of a neighbour. Raises Misbehaviour for what an honest one doesn't send."""
-        control = rpc.control
-        for have in control.ihave:
-            await self.handle_ihave(have, sender_peer_id)
-        for want in control.iwant:
-            await self.handle_iwant(want, sender_peer_id)
-        for graft in control.graft:
-            await self.handle_graft(graft, sender_peer_id)
-        for prune in control.prune:
-            # Peer exchange would make us dial whatever a neighbour names.
-            del prune.peers[:]
-            if prune.backoff > 3600:
-                raise Misbehaviour("an absurd back-off")
-            await self.handle_prune(prune, sender_peer_id)
-
-    async def handle_ihave(self, ihave_msg: Any, sender_peer_id: ID) -> None:
-        pubsub = self.pubsub
-        if pubsub is None or ihave_msg.topicID != pubsub.topic:
-            return
-        wanted = []
-        for listed in ihave_msg.messageIDs:
-            message_id = safe_bytes_from_hex(listed)
-            if message_id is not None and not pubsub.seen_messages.has(message_id):
-                wanted.append(message_id)
-        if wanted:
-            control = rpc_pb2.ControlMessage(iwant=[rpc_pb2.ControlIWant(messageIDs=wanted[:MAX_IDS])])
-            await self.emit_control_message(control, sender_peer_id)
-
-    async def handle_iwant(self, iwant_msg: Any, sender_peer_id: ID) -> None:
-        for listed in iwant_msg.messageIDs:
-            message_id = safe_bytes_from_hex(listed)
-            message = self.mcache.get(message_id) if message_id is not None else None
-            if message is not None and self.pubsub is not None:
-                self.pubsub.push(sender_peer_id, rpc_pb2.RPC(publish=[message]).SerializeToString())
-
-    async def handle_graft(self, graft_msg: Any, sender_peer_id: ID) -> None:
-        if self.pubsub is not None and graft_msg.topicID == self.pubsub.topic:
-            await super().handle_graft(graft_msg, sender_peer_id)
-
-    async def handle_prune(self, prune_msg: Any, sender_peer_id: ID) -> None:
-        if self.pubsub is not None and prune_msg.topicID == self.pubsub.topic:
-            await super().handle_prune(prune_msg, sender_peer_id)
-
-    async def emit_control_message(self, control_msg: Any, to_peer: ID) -> None:
-        if self.pubsub is not None:
-            self.pubsub.push(to_peer, rpc_pb2.RPC(control=control_msg).SerializeToString())
-
-    async def publish(self, msg_forwarder: ID, pubsub_msg: Any) -> None:
-        """Send a checked message to the mesh: serialised once for all."""
-        pubsub = self.pubsub
-        if pubsub is None:
-            return
-        self.mcache.put(pubsub_msg)
-        mesh = self.mesh.get(pubsub.topic, set())
-        if len(mesh) < self.degree_low:  # not built yet: don't wait for the heartbeat
-            mesh = mesh | pubsub.peer_topics.get(pubsub.topic, set())
-        origin = ID(pubsub_msg.from_id)
-        rpc = rpc_pb2.RPC(publish=[pubsub_msg]).SerializeToString()
-        for peer in mesh:
-            if peer != msg_forwarder and peer != origin:
-                pubsub.push(peer, rpc)
-
-    async def send_recent_messages(self, peer_id: ID, topic: str) -> None:
-        pubsub = self.pubsub
-        if pubsub is None:
-            return
-        for message_id in self.mcache.window(topic):
-            message = self.mcache.get(message_id)
-            if message is not None:
-                pubsub.push(peer_id, rpc_pb2.RPC(publish=[message]).SerializeToString())
-
-    async def flush_pending_messages(self, peer_id: ID) -> None:
-        """Nothing is kept aside: send_recent_messages covers it."""
-
-    def remove_peer(self, peer_id: ID) -> None:
-        super().remove_peer(peer_id)
-        # Upstream keeps the back-off of a neighbour that's gone, so one that restarts at once is refused for a minute.
-        for waiting in self.back_off.values():
-            waiting.pop(peer_id, None)
-
-
-def control_entries(control: Any) -> int:
-    """How much work a control message asks for. Raises Misbehaviour if one list is absurd."""
-    ids = 0
-    for entry in (*control.ihave, *control.iwant):
-        if len(entry.messageIDs) > MAX_IDS:
-            raise Misbehaviour("an endless list of message ids")
-        ids += len(entry.messageIDs)
-    return (
-        len(control.ihave)
-        + len(control.iwant)
-        + len(control.graft)
-        + len(control.prune)
-        + len(control.idontwant)
-        + ids // 50
-    )
-
-
-def prefixed(rpc: bytes) -> bytes:
-    return bytes(encode_uvarint(len(rpc))) + rpc

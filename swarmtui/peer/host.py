@@ -17,8 +17,10 @@ from libp2p.crypto.ed25519 import create_new_key_pair
 from libp2p.crypto.x25519 import create_new_key_pair as create_noise_key_pair
 from libp2p.custom_types import StreamHandlerFn, TProtocol
 from libp2p.host.basic_host import BasicHost
-from libp2p.host.ping import ID as PING, PingService
-from libp2p.identity.identify.identify import ID as IDENTIFY, identify_handler_for
+from libp2p.host.ping import ID as PING
+from libp2p.host.ping import PingService
+from libp2p.identity.identify.identify import ID as IDENTIFY
+from libp2p.identity.identify.identify import identify_handler_for
 from libp2p.network.config import ConnectionConfig, RetryConfig
 from libp2p.network.connection.raw_connection import RawConnection
 from libp2p.network.connection.swarm_connection import SwarmConn
@@ -26,7 +28,8 @@ from libp2p.network.exceptions import SwarmException
 from libp2p.network.swarm import Swarm
 from libp2p.peer.id import ID
 from libp2p.peer.peerstore import PeerStore
-from libp2p.security.noise.transport import PROTOCOL_ID as NOISE, Transport as Noise
+from libp2p.security.noise.transport import PROTOCOL_ID as NOISE
+from libp2p.security.noise.transport import Transport as Noise
 from libp2p.stream_muxer.yamux.yamux import PROTOCOL_ID as YAMUX
 from libp2p.tools.anyio_service import Service
 from libp2p.tools.anyio_service.exceptions import LifecycleError
@@ -52,8 +55,8 @@ RESTART_S = 0.5
 class GuardedManager(TrioManager):
     """Runs a libp2p service; what its tasks raise is logged, never fatal.
 
-    Upstream, one task's exception cancels the whole service, and with it the node. Besides, it searches its tree of tasks
-    at every start of a task. Goes when upstream isolates what a peer can cause.
+    Upstream, one task's exception cancels the whole service, and with it the node. Besides, it searches its tree of
+    tasks at every start of a task. Goes when upstream isolates what a peer can cause.
     """
 
     def run_task(
@@ -100,12 +103,43 @@ async def guarded(service: Service) -> AsyncIterator[None]:
             manager.cancel()
 
 
+class BufferedConn(RawConnection):
+    """A raw connection that's read in large pieces: noise asks for two bytes, then for a message, each a system
+    call."""
+
+    def __init__(self, conn: IRawConnection, is_initiator: bool) -> None:
+        super().__init__(conn, is_initiator)  # reads and writes like a stream
+        self._conn = conn
+        self._buffer = b""
+        self._at = 0
+
+    async def read(self, n: int | None = None) -> bytes:
+        if self._at == len(self._buffer):
+            self._buffer, self._at = await self._conn.read(65536), 0
+        end = len(self._buffer) if n is None or n < 0 else min(len(self._buffer), self._at + n)
+        data = self._buffer[self._at : end]
+        self._at = end
+        return data
+
+    async def write(self, data: bytes) -> None:
+        await self._conn.write(data)
+
+    async def close(self) -> None:
+        await self._conn.close()
+
+
 class LeanUpgrader(TransportUpgrader):
     """Noise, then our yamux. Nothing else is offered: libp2p's default host also takes unencrypted connections."""
 
     def __init__(self, noise: Noise, is_local: Callable[[ID], bool]) -> None:
         super().__init__({NOISE: noise}, {TProtocol(YAMUX): LeanYamux}, negotiate_timeout=int(HANDSHAKE_S))
         self._is_local = is_local
+
+    async def upgrade_security(
+        self, raw_conn: IRawConnection, is_initiator: bool, peer_id: ID | None = None
+    ) -> ISecureConn:
+        # PskConn forgets to say which side it is.
+        return await super().upgrade_security(BufferedConn(raw_conn, is_initiator), is_initiator, peer_id)
 
     async def upgrade_connection(self, conn: ISecureConn, peer_id: ID) -> IMuxedConn:
         # MuxerMultistream builds libp2p's own Yamux, whatever class it was given, so the choice is made here.
@@ -270,8 +304,3 @@ def make_host(seed: bytes, secret: str, is_local: Callable[[ID], bool]) -> tuple
 def network_key(secret: str) -> str:
     """The pre-shared key (hex) that a secret stands for."""
     return hashlib.sha256(b"swarmtui/secret/1\0" + secret.encode()).hexdigest()
-
-
-def raw_address(conn: IRawConnection) -> str:
-    remote = conn.get_remote_address()
-    return f"{remote[0]}:{remote[1]}" if remote else "?"

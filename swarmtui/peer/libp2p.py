@@ -1,9 +1,9 @@
 """The network over libp2p: one host per peer, gossip on the swarm's topic, requests over streams of their own.
 
-Who gets a strike: the neighbour that handed us the bad thing. Strict signing proves who made a message (`from`), but an honest
-neighbour refuses what fails the validator and never passes it on, so whoever did is its origin or hostile. `Frame.source` is
-therefore the neighbour that forwarded the frame, not its origin, and `strike(frame.source, …)` is right only for what the
-validator would have refused too.
+Who gets a strike: the neighbour that handed us the bad thing. Strict signing proves who made a message (`from`), but
+an honest neighbour refuses what fails the validator and never passes it on, so whoever did is its origin or hostile.
+`Frame.source` is therefore the neighbour that forwarded the frame, not its origin, and `strike(frame.source, …)` is
+right only for what the validator would have refused too.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from typing import Protocol
 
 import base58
 import trio
-from libp2p.network.exceptions import SwarmException
 from libp2p.peer.id import ID
 from multiaddr import Multiaddr
 
 from swarmtui.peer.addresses import listenable, real_addresses, split_address
 from swarmtui.peer.discovery import Dialler
-from swarmtui.peer.gossip import LeanRouter, SafeGossip
+from swarmtui.peer.gossip import SafeGossip
 from swarmtui.peer.host import SafeSwarm, guarded, make_host
+from swarmtui.peer.mesh import LeanRouter
 from swarmtui.peer.network import (
     MAX_FRAME_BYTES,
     Event,
@@ -263,9 +263,9 @@ class Libp2pNetwork:
 
     # --- Receiver: what gossip tells us
 
-    def valid(self, data: bytes) -> bool:
+    def valid(self, data: bytes) -> bool | None:
         try:
-            return self._validator(data) is True
+            return self._validator(data)
         except Exception:
             log.exception("the validator failed")
             return False

@@ -1,9 +1,9 @@
 """Yamux (https://github.com/hashicorp/yamux/blob/master/spec.md), spoken strictly and cheaply.
 
-Used instead of libp2p's own for four reasons: its receive window isn't enforced, so a peer can fill our memory; a write that
-is cancelled half-way corrupts the connection; it never notices a peer that has stopped answering; and it costs half of the
-CPU of a message in locks and log lines. One task reads, one writes (joining what waits into one encrypted message), one
-watches. Interoperates with any yamux: the wire is the same.
+Used instead of libp2p's own for four reasons: its receive window isn't enforced, so a peer can fill our memory; a
+write that is cancelled half-way corrupts the connection; it never notices a peer that has stopped answering; and it
+costs half of the CPU of a message in locks and log lines. One task reads, one writes (joining what waits into one
+encrypted message), one watches. Interoperates with any yamux: the wire is the same.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ from collections.abc import Awaitable, Callable
 from types import TracebackType
 
 import trio
-from libp2p.abc import ConnectionType, IMuxedConn, IMuxedStream, ISecureConn
+from libp2p.abc import IMuxedConn, IMuxedStream, ISecureConn
+from libp2p.connection_types import ConnectionType
 from libp2p.peer.id import ID
 from libp2p.stream_muxer.exceptions import (
     MuxedConnUnavailable,

@@ -2,7 +2,8 @@
 
     python -m tests.benchmarks.network [--hosts 10] [--messages 200] [--rate 10] [--size 600] [--skip-stock]
 
-CPU is that of the whole process, so of all hosts together, divided by (messages × receivers). Run it on a quiet machine.
+CPU is that of the whole process, so of all hosts together, divided by (messages × receivers). Run it on a quiet
+machine.
 """
 
 from __future__ import annotations
@@ -59,7 +60,7 @@ async def tuned(hosts: int, got: Got) -> AsyncIterator[Publish]:
             for other in networks[:number]:
                 await network.connect(other.addresses[0])
         while any(len(network.neighbours) < hosts - 1 for network in networks):
-            await trio.sleep(0.02)
+            await trio.sleep(0.02)  # noqa: ASYNC110
 
         async def publish(number: int, data: bytes) -> None:
             await networks[number].publish(data)
@@ -108,7 +109,7 @@ async def stock(hosts: int, got: Got) -> AsyncIterator[Publish]:
                 await pubsubs[number].host.connect(info_from_p2p_addr(other.host.get_addrs()[0]))
         with trio.move_on_after(10):
             while any(len(p.peer_topics.get(topic, ())) < hosts - 1 for p in pubsubs):
-                await trio.sleep(0.05)
+                await trio.sleep(0.05)  # noqa: ASYNC110
 
         async def publish(number: int, data: bytes) -> None:
             await pubsubs[number].publish(topic, data)
@@ -141,10 +142,11 @@ async def measure(name: str, kind: Any, options: argparse.Namespace) -> None:
         used = time.process_time() - cpu - idle * (options.messages / options.rate + 2.5)
     expected = options.messages * (options.hosts - 1)
     ordered = sorted(delays) or [math.nan]
+    p50, p99 = 1000 * statistics.median(ordered), 1000 * ordered[int(0.99 * (len(ordered) - 1))]
     print(
-        f"{name:6} {options.hosts} hosts, {options.rate:g}/s of {options.size} B: delivered {len(delays) / expected:7.2%}, "
-        f"CPU {1000 * used / max(1, len(delays)):5.2f} ms/delivery, p50 {1000 * statistics.median(ordered):5.1f} ms, "
-        f"p99 {1000 * ordered[int(0.99 * (len(ordered) - 1))]:6.1f} ms, idle {idle:6.2%} of a core",
+        f"{name:6} {options.hosts} hosts, {options.rate:g}/s of {options.size} B: "
+        f"delivered {len(delays) / expected:7.2%}, CPU {1000 * used / max(1, len(delays)):5.2f} ms/delivery, "
+        f"p50 {p50:6.1f} ms, p99 {p99:7.1f} ms, idle {idle:6.2%} of a core",
         flush=True,
     )
 
