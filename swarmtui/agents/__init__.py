@@ -9,12 +9,13 @@ import trio
 
 from swarmtui.llm.model import Model
 
-from .agent import Agent, AgentSettings, Status
+from .agent import Agent, Status
 from .decomposer import Decomposer
 from .executor import Executor
 from .observer import Observer
 from .prompting import PromptError, Prompts
 from .scorer import Scorer
+from .settings import AgentSettings
 
 if TYPE_CHECKING:
     from swarmtui.peer.peer import Peer

@@ -11,7 +11,7 @@ import logging
 import math
 import random
 from collections.abc import Awaitable, Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, TypeAlias
 
 import trio
@@ -21,7 +21,7 @@ from swarmtui.plan.ops import DEFAULT_SKILL, Body, Op, OpId, PeerId, TaskId
 from swarmtui.plan.state import Changes, Plan, Task
 
 from .crowd import Crowd, crowd
-from .prompting import Prompts
+from .settings import AgentSettings, room_of
 
 if TYPE_CHECKING:
     from swarmtui.peer.peer import Peer, Watch
@@ -34,33 +34,6 @@ BACKOFF_SECONDS = (2.0, 60.0)
 """First and longest rest after a failure; it doubles in between."""
 BURST_SECONDS = 0.05
 """Changes that come so close together are looked at once."""
-
-
-@dataclass(frozen=True, slots=True)
-class AgentSettings:
-    """How one agent works. The plan's policy says what it works for."""
-
-    name: str = ""
-    """Its short name for people; also tells the model's requests apart."""
-    angle: str = ""
-    """A decomposer's first angle ('' for one by chance)."""
-    skills: tuple[str, ...] = ()
-    """What an executor can do; empty: write."""
-    prompts: Prompts = field(default_factory=Prompts.load)
-    hesitate_s: float = 1.5
-    """A decomposer and an executor wait up to this long before they begin, and look again: so two seldom collide."""
-    redraws: int = 3
-    """Further drafts that are asked for when one fails the checks."""
-    retries: int = 2
-    """Further tries when a model fails at work."""
-    context_chars: int = 6_000
-    """Room for a prompt: what comes from elsewhere in the plan is shortened to fit."""
-    work_tokens: int = 400
-    """Longest result, in tokens."""
-    hold_leases: int = 10
-    """A holder that claims to work but shows no result for so many leases is taken over once, whatever it says."""
-    leave_s: float = 5.0
-    """How long the giving back of a claim may take."""
 
 
 @dataclass(slots=True)
@@ -166,6 +139,11 @@ class Agent:
     @property
     def skills(self) -> tuple[str, ...]:
         return self.settings.skills or (DEFAULT_SKILL,)
+
+    @property
+    def room(self) -> int:
+        """Characters that a prompt may have."""
+        return self.settings.context_chars or room_of(self.model)
 
     @property
     def paused(self) -> bool:

@@ -13,13 +13,15 @@ from swarmtui.plan.ops import MAX_PROPOSALS_PER_AUTHOR, PeerId, Proposal
 from swarmtui.plan.state import Draft, Plan, Task
 
 from . import context, drafts, prompting
-from .agent import Agent, Choice, Job
+from .agent import Agent, Choice, Job, TaskKey
 from .crowd import Crowd, scorers
 from .prompting import Angle, fill, listed
 from .ranking import best_first, judged, rank, standing, undecided, verdicts
 from .wording import cut, one_line
 
 LOOK_AGAIN_S = 5.0
+DEFER_S = (20.0, 120.0)
+"""Least and most time that others get for the draft that they say they write (half of the plan's patience)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,14 +34,21 @@ class Wanted:
     """The draft to refine; None: a fresh one."""
 
 
-def wants(plan: Plan, task: Task, me: PeerId, crowd: Crowd) -> Wanted | None:
-    """Whether this task wants a draft of mine now, and which."""
+def wants(plan: Plan, task: Task, me: PeerId, crowd: Crowd, defer: bool = True) -> Wanted | None:
+    """Whether this task wants a draft of mine now, and which.
+
+    Args:
+        plan, task: looked at.
+        me: own peer id.
+        crowd: who is heard, and at what.
+        defer: count the drafts that others say they are writing.
+    """
     if not undecided(task):
         return None
     if sum(draft.op.author == me for draft in task.drafts.values()) >= MAX_PROPOSALS_PER_AUTHOR:
         return None
     there = standing(task)
-    coming = crowd.doing("drafting", task.title, but=me)
+    coming = crowd.doing("drafting", task.title, but=me) if defer else 0
     if len(there) < plan.policy.rivals:
         return Wanted(plan, task, None) if len(there) + coming < plan.policy.rivals else None
     refined = sum(bool(_proposal(draft).base) for draft in there)
@@ -50,9 +59,13 @@ def wants(plan: Plan, task: Task, me: PeerId, crowd: Crowd) -> Wanted | None:
     return Wanted(plan, task, best_first(plan.policy, there)[0])
 
 
-def choose_draft(tasks: Iterable[tuple[Plan, Task]], me: PeerId, crowd: Crowd) -> Wanted | None:
+def choose_draft(
+    tasks: Iterable[tuple[Plan, Task]], me: PeerId, crowd: Crowd, impatient: frozenset[TaskKey] = frozenset()
+) -> Wanted | None:
     """The draft that helps most: tasks without any first, then the oldest plan, the highest task; then my own order."""
-    found = [wanted for plan, task in tasks if (wanted := wants(plan, task, me, crowd))]
+    found = [
+        wanted for plan, task in tasks if (wanted := wants(plan, task, me, crowd, (plan.id, task.id) not in impatient))
+    ]
     return min(
         found,
         key=lambda w: (
@@ -90,13 +103,16 @@ class Decomposer(Agent):
         names = [angle.name for angle in self.settings.prompts.angles]
         wanted = self.settings.angle
         self._own_angle = Angle(name=wanted, hint=wanted, examples=(), usual=()) if wanted not in names else None
+        self._seen: dict[TaskKey, tuple[int, float]] = {}
+        """Per task, how many drafts stand and since when, by my own clock."""
         self._first = names.index(wanted) if wanted in names else self.rng.randrange(len(names))
 
     def interests(self, plan: Plan, task: Task) -> bool:
         return undecided(task)
 
     def choose(self, tasks: list[tuple[Plan, Task]], now: float) -> Choice:
-        wanted = choose_draft(tasks, self.peer_id, self.crowd(now))
+        impatient = self._impatient(tasks, now)
+        wanted = choose_draft(tasks, self.peer_id, self.crowd(now), impatient)
         if wanted is None:
             # Another's drafting is known by presence alone, so its end wakes nobody.
             return Choice(reason=_why_not(tasks), again_s=LOOK_AGAIN_S) if tasks else Choice(reason="no task to split")
@@ -104,10 +120,23 @@ class Decomposer(Agent):
 
         async def run() -> None:
             # Others may have begun while this one hesitated.
-            if wants(plan, task, self.peer_id, self.crowd(trio.current_time())):
+            crowd = self.crowd(trio.current_time())
+            if wants(plan, task, self.peer_id, crowd, (plan.id, task.id) not in impatient):
                 await self._draft(wanted)
 
         return Choice(Job(plan, task, "drafting", run, lambda: self._useful(wanted), self.settings.hesitate_s))
+
+    def _impatient(self, tasks: list[tuple[Plan, Task]], now: float) -> frozenset[TaskKey]:
+        """Tasks at which the number of drafts hasn't changed for so long that others' promises don't count any more."""
+        counts = {(plan.id, task.id): (len(standing(task)), plan.policy.patience_s / 2) for plan, task in tasks}
+        self._seen = {
+            key: old if (old := self._seen.get(key)) and old[0] == count else (count, now)
+            for key, (count, _) in counts.items()
+        }
+        least, most = DEFER_S
+        return frozenset(
+            key for key, (_, half) in counts.items() if now - self._seen[key][1] > min(most, max(least, half))
+        )
 
     def _useful(self, wanted: Wanted) -> bool:
         plan, task = wanted.plan, wanted.task
@@ -159,7 +188,7 @@ class Decomposer(Agent):
         prompts = self.settings.prompts.decomposer
         full = not prompting.is_small(self.model.name)
         low, high = plan.policy.fan_out
-        room = self.settings.context_chars
+        room = self.room
         above = context.ancestors(plan, task)
         values = {
             "goal": one_line(plan.goal.title) if above else "",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from swarmtui.llm.model import Likelihood, Model, ModelError, Request
 from swarmtui.plan.ops import Marks
@@ -12,10 +11,8 @@ from swarmtui.plan.state import Draft, Plan, Task
 from . import judging
 from .judging import Emphasis, Gains, Verdict
 from .prompting import fill, listed, marks_schema
+from .settings import AgentSettings
 from .wording import cut, one_line
-
-if TYPE_CHECKING:
-    from .agent import AgentSettings
 
 PATIENCE_WITH_LIKELIHOOD = 2
 """Failures after which a model isn't asked for likelihoods any more."""
@@ -74,7 +71,7 @@ class Judge:
         values = {
             "goal": one_line(plan.goal.title),
             "title": title,
-            "steps": cut(listed(steps), self._settings.context_chars // 2),
+            "steps": cut(listed(steps), 1_800),
             "emphasis": self._emphasis,
         }
         reply = await self._model.generate(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from swarmtui.llm.model import Model, ModelError, Request
 from swarmtui.plan.ops import MAX_OUTPUT
@@ -11,10 +11,8 @@ from swarmtui.plan.state import Plan, Task
 
 from . import context
 from .prompting import fill, sections
+from .settings import AgentSettings, room_of
 from .wording import clean, covered, cut, one_line, to_last_sentence, without_loops, words
-
-if TYPE_CHECKING:
-    from .agent import AgentSettings
 
 REPRESENTED = 0.3
 """A part is in the merged text if so much of its title's words, or of its first sentence's, is there."""
@@ -78,7 +76,7 @@ class Worker:
         Raises:
             ModelError: the model failed or wrote nothing.
         """
-        room = self._settings.context_chars >> tries
+        room = (self._settings.context_chars or room_of(self._model)) >> tries
         text = await (self._work if task.leaf else self._merge)(plan, task, write, seed, room)
         if not text:
             raise ModelError("the model wrote nothing")
@@ -154,7 +152,7 @@ class Worker:
                 subject=task.title,
                 system=prompts.system.strip(),
                 prompt=prompt,
-                max_tokens=self._settings.work_tokens * (1 if purpose == "work" else 2),
+                max_tokens=self._settings.work_tokens * (2 if purpose == "work" else 3) // 2,
                 temperature=0.5,
                 seed=seed,
                 priority=2 if purpose == "merge" else 1,

@@ -1,0 +1,51 @@
+"""How one agent works, and how much its model can be told."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from swarmtui.llm.model import Model
+
+from .prompting import Prompts
+
+UNKNOWN_ROOM = 3_600
+ANSWER_TOKENS = 700
+
+
+@dataclass(frozen=True, slots=True)
+class AgentSettings:
+    """How one agent works. The plan's policy says what it works for."""
+
+    name: str = ""
+    """Its short name for people; also tells the model's requests apart."""
+    angle: str = ""
+    """A decomposer's first angle ('' for one by chance)."""
+    skills: tuple[str, ...] = ()
+    """What an executor can do; empty: write."""
+    prompts: Prompts = field(default_factory=Prompts.load)
+    hesitate_s: float = 1.5
+    """A decomposer and an executor wait up to this long before they begin, and look again: so two seldom collide."""
+    redraws: int = 3
+    """Further drafts that are asked for when one fails the checks."""
+    retries: int = 2
+    """Further tries when a model fails at work."""
+    context_chars: int = 0
+    """Room for a prompt: what comes from elsewhere in the plan is shortened to fit. 0: as the model allows."""
+    work_tokens: int = 400
+    """Longest result, in tokens."""
+    hold_leases: int = 10
+    """A holder that claims to work but shows no result for so many leases is taken over once, whatever it says."""
+    leave_s: float = 5.0
+    """How long the giving back of a claim may take."""
+
+
+def room_of(model: Model) -> int:
+    """Characters that a prompt for this model may have, leaving room for the answer.
+
+    A model that tells its `context` in tokens gets about two and a half characters a token: less than English has, more
+    than most other scripts.
+    """
+    tokens = getattr(model, "context", 0)
+    if not isinstance(tokens, int) or tokens <= 0:
+        return UNKNOWN_ROOM
+    return max(1_000, min(24_000, int(2.5 * (tokens - ANSWER_TOKENS))))
