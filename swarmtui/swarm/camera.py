@@ -163,6 +163,8 @@ class Camera:
             self.picture = msgspec.structs.replace(picture, version=before.version + 1)
 
     def _plan(self, living: Living) -> PlanView | None:
+        if self._shown is None and self.replica.plans:
+            self.show(max(self.replica.plans.values(), key=lambda plan: plan.op.order).id)
         if self._shown is None or self._shown not in self.replica.plans:
             return None
         if self._plan_picture is None:

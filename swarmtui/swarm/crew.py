@@ -19,6 +19,7 @@ from swarmtui.peer.libp2p import Libp2pNetwork
 from swarmtui.peer.network import NetworkError
 from swarmtui.peer.peer import Card, Peer
 from swarmtui.plan.ops import AnyAct, Goal, OpId, PeerId, Policy
+from swarmtui.plan.replica import Replica
 from swarmtui.view import Role, SwarmView
 
 from . import names
@@ -36,11 +37,15 @@ MAX_LOCAL_AGENTS = 24
 class Crew:
     """Everything that runs in the swarm's thread. Its methods are called there, but for `picture` and `summary`."""
 
-    def __init__(self, config: Config, *, resume: bool) -> None:
+    def __init__(self, config: Config, *, resume: bool, listen_only: bool = False) -> None:
         self._config = config
+        self._face: Role = "observer" if listen_only else "operator"
+        """The peer that others find: by mDNS, at the configured port."""
         self._resume = resume
         self._folders = Folders(config.data_dir)
         self._identities = Identities(self._folders.keys)
+        self._journal = Journal(self._folders.journal(config.swarm.name))
+        self._plans: tuple[OpId, ...] = ()
         self._meter = Meter()
         self._members: dict[PeerId, Member] = {}
         self._rng = random.Random(config.seed)
@@ -71,16 +76,32 @@ class Crew:
                 if agents.decomposers + agents.scorers + agents.executors:
                     await self._models.get(self._config.model)
                 self._nursery = nursery
+                self._plans = await self._unfinished() if self._resume else ()
                 observer = await self._join("observer", "observer")
                 self._camera = Camera(self._config, observer.peer, self._members, self._models)
                 await nursery.start(self._camera.run)
-                await self._join("operator", "you")
-                self._operator = Operator(self._find("operator").peer)
+                if self._face == "operator":
+                    await self._join("operator", "you")
+                    self._operator = Operator(self._find("operator").peer)
                 started()
                 for role, count in self._config.agents.roles():
                     for _ in range(count):
                         await self.add(role)
                 await trio.sleep_forever()
+
+    async def _unfinished(self) -> tuple[OpId, ...]:
+        """The newest plan of the journal, if there is still something to do for it.
+
+        The older ones stay on disk: taking up all would set the agents to work on what the person has left behind.
+        """
+        for summary in self._journal.plans()[:1]:
+            replica = Replica()
+            replica.add_many(self._journal.load(summary.id))
+            await trio.lowlevel.checkpoint()
+            plan = replica.plans.get(summary.id)
+            if plan is not None and not plan.done:
+                return (plan.id,)
+        return ()
 
     async def _close(self) -> None:
         with trio.CancelScope(shield=True), trio.move_on_after(6):
@@ -98,11 +119,6 @@ class Crew:
     async def _stop(self) -> None:
         await self._close()
         self._scope.cancel()
-
-    def failed(self, error: SwarmError) -> None:
-        """The swarm has ended with an error: leave it in the picture."""
-        self._last = self.picture
-        self._camera = None
 
     def start_soon(self, act: Callable[[], Awaitable[None]]) -> bool:
         """Run a command. False if the swarm doesn't run."""
@@ -154,9 +170,9 @@ class Crew:
             lease.identity,
             self._config.swarm.name,
             listen=self._config.swarm.listen_addresses(),
-            port=self._config.swarm.port if role == "operator" else 0,
+            port=self._config.swarm.port if role == self._face else 0,
             join=self._config.swarm.join if role in ("operator", "observer") else (),
-            mdns=self._config.swarm.mdns and role == "operator",
+            mdns=self._config.swarm.mdns and role == self._face,
             secret=self._config.swarm.secret,
         )
         peer = Peer(
@@ -164,9 +180,11 @@ class Crew:
             network,
             now_ms=lambda: time.time_ns() // 1_000_000,
             rng=random.Random(self._rng.random()),
-            journal=Journal(self._folders.journal(lease.identity.peer_id)),
+            journal=self._journal,
             silent=role == "observer",
             card=card,
+            fresh=lease.fresh,
+            plans=self._plans,
         )
         agent = None
         if brain is not None:

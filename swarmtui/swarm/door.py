@@ -28,22 +28,31 @@ class Swarm:
     future has no effect on the command.
     """
 
-    def __init__(self, config: Config, *, resume: bool = True) -> None:
+    def __init__(self, config: Config, *, resume: bool = True, listen_only: bool = False) -> None:
         """
         Args:
             config: what to run.
             resume: take up the newest unfinished plan of the data folder. False: only what is given from now on.
+            listen_only: an observer and nothing else: no operator, so goals can't be given, and nothing is ever sent.
         """
         self.config = config
-        self._crew = Crew(config, resume=resume)
+        self.error: SwarmError | None = None
+        """Why the swarm has ended by itself; None while it runs, or after `stop`."""
+        self._crew = Crew(config, resume=resume, listen_only=listen_only)
         self._thread: threading.Thread | None = None
         self._token: trio.lowlevel.TrioToken | None = None
         self._ready: Future[None] = Future()
+        self._error: SwarmError | None = None
 
     @property
     def latest(self) -> SwarmView:
         """The newest picture; a new object whenever something differs."""
         return self._crew.picture
+
+    @property
+    def error(self) -> SwarmError | None:
+        """Why the swarm has ended by itself; None while it runs or after `stop`."""
+        return self._error
 
     @property
     def summary(self) -> dict[str, Any]:
@@ -112,10 +121,13 @@ class Swarm:
         try:
             trio.run(self._main)
         except BaseException as error:
+            self._error = _reason(error)
             log.exception("the swarm ended")
-            if not self._ready.done():
-                self._ready.set_exception(_reason(error))
-            self._crew.failed(_reason(error))
+            self.error = _reason(error)
+        else:
+            self._error = None if self._ready.done() else SwarmError("the swarm was stopped before it had started")
+        if not self._ready.done():
+            self._ready.set_exception(self._error or SwarmError("the swarm was stopped"))
 
     async def _main(self) -> None:
         self._token = trio.lowlevel.current_trio_token()

@@ -18,8 +18,10 @@ from swarmtui.plan.envelope import Identity
 class Lease:
     """An identity that this program holds until `close`."""
 
-    def __init__(self, identity: Identity, name: str, file: IO[bytes] | None) -> None:
+    def __init__(self, identity: Identity, name: str, file: IO[bytes] | None, fresh: bool) -> None:
         self.identity = identity
+        self.fresh = fresh
+        """Made just now: it can't have said anything before."""
         self.name = name
         """`<role>-<number>`, or '' for an identity that isn't on disk."""
         self._file = file
@@ -57,7 +59,7 @@ class Identities:
                 f"keys can't be kept in {self._folder} ({error.strerror}): agents get new names at the next start. "
                 "Free some space or choose another folder with --data-dir."
             )
-        return Lease(Identity.from_seed(os.urandom(32)), "", None)
+        return Lease(Identity.from_seed(os.urandom(32)), "", None, fresh=True)
 
     def _try(self, name: str) -> Lease | None:
         """The identity of this name, or None if another program holds it."""
@@ -72,7 +74,8 @@ class Identities:
             raise
         try:
             seed = file.read(33)
-            if len(seed) != 32:  # new, or torn by a crash: nobody can have used it
+            fresh = len(seed) != 32
+            if fresh:  # new, or torn by a crash: nobody can have used it
                 seed = os.urandom(32)
                 file.seek(0)
                 file.truncate()
@@ -82,4 +85,4 @@ class Identities:
         except OSError:
             file.close()
             raise
-        return Lease(Identity.from_seed(seed), name, file)
+        return Lease(Identity.from_seed(seed), name, file, fresh)
