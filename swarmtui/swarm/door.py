@@ -36,8 +36,6 @@ class Swarm:
             listen_only: an observer and nothing else: no operator, so goals can't be given, and nothing is ever sent.
         """
         self.config = config
-        self.error: SwarmError | None = None
-        """Why the swarm has ended by itself; None while it runs, or after `stop`."""
         self._crew = Crew(config, resume=resume, listen_only=listen_only)
         self._thread: threading.Thread | None = None
         self._token: trio.lowlevel.TrioToken | None = None
@@ -123,7 +121,6 @@ class Swarm:
         except BaseException as error:
             self._error = _reason(error)
             log.exception("the swarm ended")
-            self.error = _reason(error)
         else:
             self._error = None if self._ready.done() else SwarmError("the swarm was stopped before it had started")
         if not self._ready.done():
