@@ -16,6 +16,7 @@ import logging
 import sqlite3
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -149,7 +150,7 @@ class Journal:
                 self._db.close()
             self._db = None
 
-    def _rows(self, query: str, arguments: tuple[object, ...]) -> list[tuple[object, ...]]:
+    def _rows(self, query: str, arguments: tuple[object, ...]) -> list[Any]:
         if self._db is None:
             return []
         try:

@@ -13,6 +13,7 @@ import random
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import trio
 
@@ -341,8 +342,9 @@ def reproducible(seed: int) -> Iterator[None]:
 
     trio shuffles the tasks that are ready on purpose; this is the switch that its Hypothesis support uses.
     """
-    from trio._core import _run
+    from trio._core import _run as module
 
+    _run: Any = module
     old = _run._ALLOW_DETERMINISTIC_SCHEDULING, _run._r
     _run._ALLOW_DETERMINISTIC_SCHEDULING, _run._r = True, random.Random(seed)
     try:

@@ -244,9 +244,7 @@ class Store:
         if limited and not self._bucket(op.author).take(now):
             self._refuse(op, "author's rate")
             return False
-        if self._held_back(op):
-            return False
-        return True
+        return not self._held_back(op)
 
     def _held_back(self, op: Op) -> bool:
         if op.author == self.me:  # counts although it may have to wait: the number is used

@@ -59,7 +59,7 @@ def test_an_op_is_checked_once_but_never_forged() -> None:
     wire = to_wire(OPS[0])
     assert opener(wire) is opener(wire)
     assert opener.checked == 1
-    payload, signature, author = peek(wire)
+    payload, _, author = peek(wire)
     assert author == OPS[0].author
     with pytest.raises(InvalidOp):
         opener(msgspec.msgpack.encode((payload, bytes(64))))

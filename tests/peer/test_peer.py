@@ -115,7 +115,7 @@ async def test_a_late_listener_gets_everything_and_says_nothing(
     observer = await world.start(9, silent=True)
     await until(lambda: world.equal() and observer.complete, 600)
     observer.show("watching")
-    with pytest.raises(ValueError):
+    with pytest.raises(ValueError, match="silent"):
         await observer.say(plan, draft(plan))
     await trio.sleep(60)
     traffic = world.hub.traffic(observer.peer_id)
