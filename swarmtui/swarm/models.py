@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import trio
 
 from swarmtui.config import Config
-from swarmtui.llm.client import EngineModel, EngineSettings
+from swarmtui.llm.client import EngineModel
 from swarmtui.llm.model import Model, ModelError
 from swarmtui.llm.models import choose
 from swarmtui.llm.scripted import ScriptedModel
@@ -53,22 +53,13 @@ class Models:
             return _Started(model, Metered(model, self._meter), None)
         try:
             file = await trio.to_thread.run_sync(choose, spec, self._config.models_dir)
-            engine = EngineModel(file.path, self._settings(), name=file.name)
+            log = Folders(self._config.data_dir).data / "llama.log"
+            engine = EngineModel(file, self._config.llm, log=log)
             await self._nursery.start(engine.run)
             await engine.ready()
         except ModelError as error:
             raise SwarmError(str(error), error.remedy) from error
         return _Started(engine, Metered(engine, self._meter), engine)
-
-    def _settings(self) -> EngineSettings:
-        llm = self._config.llm
-        return EngineSettings(
-            threads=llm.threads,
-            context=llm.context,
-            slots=llm.slots,
-            gpu_layers=llm.gpu_layers,
-            log=Folders(self._config.data_dir).data / "llama.log",
-        )
 
     @property
     def name(self) -> str:
