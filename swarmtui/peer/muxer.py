@@ -347,7 +347,7 @@ class LeanYamux(IMuxedConn):
             for _ in range(int(PATIENCE_S * 4)):
                 # In small steps: if it's us who were stopped, the clock jumps but the steps still have to be taken.
                 await trio.sleep(0.25)
-                if self._heard > asked:
+                if self._heard >= asked:
                     break
             else:
                 log.info("%s doesn't answer: hanging up", self.peer_id)

@@ -59,8 +59,8 @@ async def tuned(hosts: int, got: Got) -> AsyncIterator[Publish]:
             nursery.start_soon(drain, number, receive)
             for other in networks[:number]:
                 await network.connect(other.addresses[0])
-        while any(len(network.neighbours) < hosts - 1 for network in networks):
-            await trio.sleep(0.02)  # noqa: ASYNC110
+        while any(len(network.neighbours) < hosts - 1 for network in networks):  # noqa: ASYNC110
+            await trio.sleep(0.02)
 
         async def publish(number: int, data: bytes) -> None:
             await networks[number].publish(data)
@@ -108,8 +108,8 @@ async def stock(hosts: int, got: Got) -> AsyncIterator[Publish]:
             for other in pubsubs[:number]:
                 await pubsubs[number].host.connect(info_from_p2p_addr(other.host.get_addrs()[0]))
         with trio.move_on_after(10):
-            while any(len(p.peer_topics.get(topic, ())) < hosts - 1 for p in pubsubs):
-                await trio.sleep(0.05)  # noqa: ASYNC110
+            while any(len(p.peer_topics.get(topic, ())) < hosts - 1 for p in pubsubs):  # noqa: ASYNC110
+                await trio.sleep(0.05)
 
         async def publish(number: int, data: bytes) -> None:
             await pubsubs[number].publish(topic, data)
