@@ -56,14 +56,14 @@ def limit(node: Node, author: PeerId) -> None:
     contest.within[author] = within
 
 
-def add_vote(ballot: Ballot, op: Op, approve: bool, allowed: Collection[PeerId]) -> bool:
+def add_vote(ballot: Ballot, op: Op, approve: bool, allowed: Collection[PeerId]) -> tuple[bool, bool]:
     """*A scorer counts once per proposal, at the hlc of its first approving vote.* Its latest vote is shown.
 
     Args:
         allowed: the policy's closed list; empty: anyone.
 
     Returns:
-        Whether the draft's approvals, counted by any policy, differ.
+        Whether the draft's approvals, counted by any policy, differ; whether what's shown of it differs.
     """
     votes = ballot.cast.get(op.author)
     if votes is None:
@@ -76,7 +76,7 @@ def add_vote(ballot: Ballot, op: Op, approve: bool, allowed: Collection[PeerId])
     return _recount(ballot, op.author, votes, first, allowed)
 
 
-def drop_vote(ballot: Ballot, op: Op, approve: bool, allowed: Collection[PeerId]) -> bool:
+def drop_vote(ballot: Ballot, op: Op, approve: bool, allowed: Collection[PeerId]) -> tuple[bool, bool]:
     """Undo :func:`add_vote`."""
     votes = ballot.cast[op.author]
     entry = (op.hlc, op.id, op)
@@ -89,16 +89,20 @@ def drop_vote(ballot: Ballot, op: Op, approve: bool, allowed: Collection[PeerId]
     return _recount(ballot, op.author, votes, first, allowed)
 
 
-def _recount(ballot: Ballot, scorer: PeerId, votes: Votes, old_first: int | None, allowed: Collection[PeerId]) -> bool:
+def _recount(
+    ballot: Ballot, scorer: PeerId, votes: Votes, old_first: int | None, allowed: Collection[PeerId]
+) -> tuple[bool, bool]:
     shown = not allowed or scorer in allowed
-    if shown:
-        if votes.all:
-            ballot.votes[scorer] = votes.all[-1][2]
+    latest = votes.all[-1][2] if votes.all else None
+    differs = shown and latest is not ballot.votes.get(scorer)
+    if differs:
+        if latest is not None:
+            ballot.votes[scorer] = latest
         else:
             del ballot.votes[scorer]
     first = votes.approving[0][0] if votes.approving else None
     if first == old_first:
-        return False
+        return False, differs
     if old_first is not None:
         take_out(ballot.tally, (old_first, scorer))
         ballot.approvals.pop(scorer, None)
@@ -106,7 +110,7 @@ def _recount(ballot: Ballot, scorer: PeerId, votes: Votes, old_first: int | None
         insort(ballot.tally, (first, scorer))
         if shown:
             ballot.approvals[scorer] = first
-    return True
+    return True, differs or shown
 
 
 def show_allowed(ballot: Ballot, allowed: Collection[PeerId]) -> bool:

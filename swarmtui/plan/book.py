@@ -211,13 +211,18 @@ class PlanBook:
         if op.author == ballot.op.author:
             return
         count = ballots.add_vote if on else ballots.drop_vote
-        if count(ballot, op, body.approve, self._allowed):
-            self._decide(ballot)
-        self._touch(ballot.node, changes)
+        recounted, differs = count(ballot, op, body.approve, self._allowed)
+        if differs:
+            self._touch(ballot.node, changes)
+        if recounted:
+            self._decide(ballot, changes)
 
-    def _decide(self, ballot: Ballot) -> None:
+    def _decide(self, ballot: Ballot, changes: Changes) -> None:
+        shown = ballot.accepted_at, ballot.vetoed
         if ballots.decide(ballot, self._flow.line):
             self._flow.enter(ballot.node)
+            if shown != (ballot.accepted_at, ballot.vetoed):
+                self._touch(ballot.node, changes)
 
     def _claim(self, op: Op, body: Claim, on: bool, changes: Changes) -> None:
         node = self._nodes[body.task]
@@ -250,9 +255,7 @@ class PlanBook:
         if isinstance(act, (Pick, Veto)):
             ballot = self._ballots[act.proposal]
             _put(ballot.words, (op.hlc, op.id, isinstance(act, Pick)), on)
-            if ballots.decide(ballot, self._flow.line):
-                self._touch(ballot.node, changes)
-                self._flow.enter(ballot.node)
+            self._decide(ballot, changes)
         elif isinstance(act, Retry):
             node = self._nodes[act.task]
             _put(node.working().retries, (op.hlc, op.id), on)
@@ -296,8 +299,7 @@ class PlanBook:
         for ballot in self._ballots.values():
             if allowed != self._allowed and ballots.show_allowed(ballot, allowed):
                 self._touch(ballot.node, changes)
-            if ballots.decide(ballot, line):
-                self._touch(ballot.node, changes)
+            self._decide(ballot, changes)
         self._allowed = allowed
         for node in self._nodes.values():
             self._flow.enter(node)
