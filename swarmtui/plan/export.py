@@ -99,8 +99,8 @@ def _boxes(plan: PlanView, task_id: bytes, indent: int = 0) -> Iterator[str]:
 def _remarks(task: TaskView) -> list[str]:
     """What has to be said of a task besides its result, a paragraph each."""
     said: list[str] = []
-    if task.detail.strip():
-        said += [*block(task.detail), ""]
+    if task.detail.strip():  # quoted, so that it isn't taken for the result
+        said += [*(f"> {line}".rstrip() for line in block(task.detail)), ""]
     if task.after:
         said += [f"*After: {'; '.join(inline(title) for title in task.after)}.*", ""]
     for note in task.notes:
@@ -144,7 +144,7 @@ def _appendix(plan: PlanView, agents: Sequence[AgentFacts]) -> Iterator[str]:
         yield from ("**Agents**", "")
         for agent in agents:
             model = f", {inline(agent.model)}" if agent.model else ""
-            yield f"- {inline(agent.name)}: {inline(agent.role)}{model}, {agent.ops} ops"
+            yield f"- {inline(agent.name)}: {inline(agent.role)}{model}, {_count(agent.ops, 'op')}"
         yield ""
 
 
