@@ -116,7 +116,7 @@ class Picture:
                 done, leaves = _leaves(plan, task)
                 return f"{'done ' if task.state is State.DONE else ''}{done}/{leaves}"
             case _:
-                return task.state.value
+                return str(task.state.value)
 
     def _draft(self, task: Task, draft: Draft) -> DraftView:
         body = draft.op.body

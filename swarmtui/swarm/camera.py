@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections import deque
 from collections.abc import Mapping
+from typing import get_args
 
 import msgspec
 import trio
@@ -19,12 +20,13 @@ from swarmtui.plan.picture import Picture
 from swarmtui.plan.progress import Living
 from swarmtui.plan.replica import Replica
 from swarmtui.plan.state import Changes
-from swarmtui.view import AgentView, GossipLine, Notice, PlanView, SwarmView
+from swarmtui.view import AgentView, GossipLine, Notice, PlanView, Role, SwarmView
 
 from . import names
 from .member import Member
 from .models import Models
 
+ROLES: tuple[Role, ...] = get_args(Role)
 TICK_SECONDS = 0.1
 GOSSIP_LINES = 200
 RATE_SECONDS = 30
@@ -224,7 +226,7 @@ class Camera:
         return AgentView(
             peer=peer,
             name=self.name(peer),
-            role=presence.role,
+            role=_role(presence.role),
             local=False,
             state="silent" if self._observer.silent_too_long(peer) else "running",
             doing=presence.doing,
@@ -252,3 +254,7 @@ class Camera:
                 texts.append(f"{member.name} ended: {member.fault}")
         return [Notice(text, "warning") for text in dict.fromkeys(texts)]
 
+
+def _role(said: str) -> Role:
+    """A role as a peer states it; what we don't know of listens, as far as we can tell."""
+    return next((role for role in ROLES if role == said), "observer")

@@ -18,6 +18,7 @@ from swarmtui.peer.journal import Journal
 from swarmtui.peer.libp2p import Libp2pNetwork
 from swarmtui.peer.network import NetworkError
 from swarmtui.peer.peer import Card, Peer
+from swarmtui.plan.envelope import Identity
 from swarmtui.plan.ops import AnyAct, Goal, OpId, PeerId, Policy
 from swarmtui.plan.replica import Replica
 from swarmtui.view import Role, SwarmView
@@ -42,6 +43,8 @@ class Crew:
         self._face: Role = "observer" if listen_only else "operator"
         """The peer that others find: by mDNS, at the configured port."""
         self._resume = resume
+        self._gateway: Role = "observer" if listen_only else "operator"
+        """Whose peer finds the others of the swarm; the agents here know each other anyway."""
         self._folders = Folders(config.data_dir)
         self._identities = Identities(self._folders.keys)
         self._journal = Journal(self._folders.journal(config.swarm.name))
@@ -53,6 +56,7 @@ class Crew:
         self._started = time.time()
         self._nursery: trio.Nursery | None = None
         self._camera: Camera | None = None
+        self._operator: Operator | None = None
         self._last = empty(config)
 
     @property
@@ -72,8 +76,8 @@ class Crew:
         with self._scope:
             async with trio.open_nursery() as nursery:
                 self._models = Models(self._config, self._meter, nursery)
-                agents = self._config.agents
-                if agents.decomposers + agents.scorers + agents.executors:
+                agents = [] if self._gateway == "observer" else self._config.agents.roles()
+                if any(count for _, count in agents):
                     await self._models.get(self._config.model)
                 self._nursery = nursery
                 self._plans = await self._unfinished() if self._resume else ()
@@ -129,7 +133,7 @@ class Crew:
 
     async def give_goal(self, title: str, detail: str, policy: Policy | None) -> str:
         chosen = policy or self._config.policy.to_policy(self._scorers())
-        op = await self._operator.give(Goal(title=title, detail=detail, policy=chosen, nonce=self._rng.randbytes(8)))
+        op = await self._voice.give(Goal(title=title, detail=detail, policy=chosen, nonce=self._rng.randbytes(8)))
         self._camera_now.show(op.id)
         return f"goal given: {title}"
 
@@ -198,8 +202,20 @@ class Crew:
             raise SwarmError(str(error), getattr(error, "remedy", "")) from error
         self._members[peer.peer_id] = member
         for address in local:
-            await network.connect(address)
+            await peer.network.connect(address)
         return member
+
+    def _network(self, identity: Identity, *, gateway: bool) -> Libp2pNetwork:
+        swarm = self._config.swarm
+        return Libp2pNetwork(
+            identity,
+            swarm.name,
+            listen=swarm.listen_addresses(),
+            port=swarm.port if gateway else 0,
+            join=swarm.join if gateway else (),
+            mdns=swarm.mdns and gateway,
+            secret=swarm.secret,
+        )
 
     def _living(self) -> list[Member]:
         return [member for member in self._members.values() if member.state in ("running", "paused")]
@@ -209,6 +225,12 @@ class Crew:
         if self._camera is None:
             raise SwarmError("the swarm isn't running")
         return self._camera
+
+    @property
+    def _voice(self) -> Operator:
+        if self._operator is None:
+            raise SwarmError("this program only listens")
+        return self._operator
 
     def _find(self, role: Role) -> Member:
         return next(member for member in self._members.values() if member.role == role)
@@ -246,9 +268,9 @@ class Crew:
         held = self._camera_now.replica.plans.get(plan)
         if held is None:
             raise SwarmError("that plan isn't held here")
-        if held.operator != self._operator.peer_id:
+        if held.operator != self._voice.peer.peer_id:
             raise SwarmError("only the person who gave the goal can steer it")
-        await self._operator.steer(plan, act)
+        await self._voice.steer(plan, act)
         return "said to the swarm"
 
     async def show(self, plan: OpId) -> str:
@@ -260,7 +282,7 @@ class Crew:
 
     async def connect(self, address: str) -> str:
         try:
-            await self._find("operator").peer.network.connect(address)
+            await self._find(self._gateway).peer.network.connect(address)
         except NetworkError as error:
             raise SwarmError(str(error), "an address looks like /ip4/192.168.1.7/tcp/4001/p2p/12D3…") from error
         return f"dialling {address}"

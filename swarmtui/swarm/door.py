@@ -87,9 +87,7 @@ class Swarm:
         self, role: Role, *, name: str = "", angle: str = "", model: str = "", skills: Sequence[str] = ()
     ) -> Future[str]:
         """Start one more local agent."""
-        return self._command(
-            lambda: self._crew.add(role, name=name, angle=angle, model=model, skills=tuple(skills))
-        )
+        return self._command(lambda: self._crew.add(role, name=name, angle=angle, model=model, skills=tuple(skills)))
 
     def kill(self, peer: PeerId) -> Future[str]:
         """Let a local agent leave: it gives back its claim and says goodbye."""

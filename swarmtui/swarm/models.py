@@ -14,7 +14,7 @@ from swarmtui.llm.scripted import ScriptedModel
 from swarmtui.paths import Folders
 
 from .errors import SwarmError
-from .metering import Metered, Meter
+from .metering import Meter, Metered
 
 SCRIPTED = "scripted"
 

@@ -6,10 +6,34 @@ from collections.abc import Container
 
 from swarmtui.plan.ops import PeerId
 
-NAMES = (
-    "ada bob cleo dora eva finn gus hana ivo june kofi lena milo nora otto pia quin rosa sven tara "
-    "ugo vera wim xena yuri zoe"
-).split()
+NAMES = [
+    "ada",
+    "bob",
+    "cleo",
+    "dora",
+    "eva",
+    "finn",
+    "gus",
+    "hana",
+    "ivo",
+    "june",
+    "kofi",
+    "lena",
+    "milo",
+    "nora",
+    "otto",
+    "pia",
+    "quin",
+    "rosa",
+    "sven",
+    "tara",
+    "ugo",
+    "vera",
+    "wim",
+    "xena",
+    "yuri",
+    "zoe",
+]
 
 
 def pick(taken: Container[str]) -> str:
