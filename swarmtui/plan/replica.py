@@ -28,7 +28,8 @@ class Replica:
     """Everything one peer knows of all plans of its swarm.
 
     The budgets are this replica's own protection, no part of the protocol: what they refuse is counted in `refused`,
-    and a replica that refused something may differ from others. They count memory by :func:`swarmtui.plan.shelf.weight`.
+    and a replica that refused something may differ from others. They count memory as
+    :func:`swarmtui.plan.shelf.weight` does.
 
     Args:
         author_budget: bytes that the ops of one author may take, over all plans.
@@ -54,6 +55,7 @@ class Replica:
         self._weight = 0
         self._total = 0
         self._pen = Pen(pen_limit)
+        self._displaced = False
 
     # -- adding
 
@@ -80,6 +82,9 @@ class Replica:
                 touched.add(op.plan)
         for plan in touched:
             self._books[plan].settle(changes)
+        if self._displaced:
+            self._displaced = False
+            changes.added = [op for op in changes.added if self.grounded(op)]
         return changes
 
     def _begin(self, goal: Op, changes: Changes) -> None:
@@ -102,6 +107,7 @@ class Replica:
             changes.plans.add(op.plan)
         if second is not None and second is not op:
             book.displace(second, changes)
+            self._displaced = True
         if gone is not None:
             self._drop(gone, book)
         if second is not op and gone is not op:

@@ -133,7 +133,8 @@ def lot(task: TaskId, author: PeerId) -> bytes:
 
 def follows_from(prior: Hlc, released_at: Hlc | None, lease_s: int) -> Hlc:
     """*A claim with `prior` counts if prior is the holder at that point and either prior was released, or the
-    claim's hlc ≥ prior's hlc + lease_s.* The least hlc that such a claim needs; after a release it has to be later than that."""
+    claim's hlc ≥ prior's hlc + lease_s.* The least hlc that such a claim needs: later than
+    the release, if that opens the way."""
     lapses = prior + lease_s * 1000 * MS
     if released_at is not None and released_at < lapses:
         return released_at + 1

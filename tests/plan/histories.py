@@ -1,8 +1,8 @@
 """Random rich histories of several plans, for property tests.
 
-A history is told from a string of bytes, so that Hypothesis can shrink it. Half of the moves carry a plan on (draft where a
-split is wanted, vote, claim what is ready …), guided by a replica, so that deep states are reached; the others do
-anything to anything: back-dated, equivocating, out of place, by the wrong author.
+A history is told from a string of bytes, so that Hypothesis can shrink it. Half of the moves carry a plan on (draft
+where a split is wanted, vote, claim what is ready …), guided by a replica, so that deep states are reached; the
+others do anything to anything: back-dated, equivocating, out of place, by the wrong author.
 """
 
 from __future__ import annotations

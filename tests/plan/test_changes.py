@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from swarmtui.plan.canonical import task_picture
-from swarmtui.plan.ops import Op
+from swarmtui.plan.ops import Goal, Op
 from swarmtui.plan.replica import Replica
 
 from .histories import histories
@@ -38,7 +38,7 @@ def test_changes_list_what_differs(ops: list[Op], seed: int) -> None:
         differing = {key for key in before.keys() | after.keys() if before.get(key) != after.get(key)}
         now_counting = {op.id for op in replica.ops() if replica.grounded(op)}
         named = changes.tasks | changes.plans
-        if counting <= now_counting:
+        if counting <= now_counting and not isinstance(op.body, Goal):
             assert named == differing
         else:  # an op that replaces a displaced one may say the same again: then what it touched is named, too
             assert named >= differing
