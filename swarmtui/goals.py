@@ -6,7 +6,7 @@ import re
 import unicodedata
 from typing import NamedTuple
 
-from swarmtui.plaintext import many_lines, removed
+from swarmtui.plaintext import clean, removed
 from swarmtui.plan.ops import MAX_TEXT, MAX_TITLE
 
 MAX_GOAL = MAX_TEXT
@@ -35,14 +35,14 @@ def parse_goal(text: str) -> GoalText:
     """
     if any(0xD800 <= ord(c) <= 0xDFFF for c in text):
         raise ValueError("The goal isn't valid UTF-8 text: type it again.")
-    clean = "\n".join(line.rstrip() for line in many_lines(text).split("\n")).strip()
-    if not any(unicodedata.category(c)[0] in "LNS" for c in clean):
+    words = "\n".join(line.rstrip() for line in clean(text).split("\n")).strip()
+    if not any(unicodedata.category(c)[0] in "LNS" for c in words):
         raise ValueError("The goal is empty: say in a sentence what should be planned.")
-    if len(clean) > MAX_GOAL:
+    if len(words) > MAX_GOAL:
         raise ValueError(
-            f"The goal has {len(clean):,} characters and may have {MAX_GOAL:,}: shorten it to what matters for the plan."
+            f"The goal has {len(words):,} characters and may have {MAX_GOAL:,}: shorten it to what matters."
         )
-    first, _, rest = clean.partition("\n")
+    first, _, rest = words.partition("\n")
     notes = []
     if count := removed(text):
         notes.append(f"{count} control character{'s' if count > 1 else ''} left out.")
@@ -52,7 +52,7 @@ def parse_goal(text: str) -> GoalText:
     notes.append(
         f"The first line is long: its beginning is the title ({len(title)} characters), the detail holds it all."
     )
-    return GoalText(title, clean, " ".join(notes))
+    return GoalText(title, words, " ".join(notes))
 
 
 def _short_title(line: str) -> str:

@@ -12,6 +12,8 @@ _ESCAPES = re.compile(
     r"|\x1b[ -/]*[0-~]?"  # anything else that starts with ESC
 )
 _BREAKS = re.compile(r"\r\n|[\r\x0b\x0c\x1c-\x1e\x85\u2028\u2029]")
+_UNSTEADY = re.compile("(?<=[\u2190-\u2bff\U0001f000-\U0001faff\ufe0f])\u200d|\ufe0f")
+"""Joiners between emoji and the mark that makes a sign an emoji: some terminals draw one wide sign, some several."""
 _KEPT_FORMATS = frozenset("\u200c\u200d\u200e\u200f")
 """Joiners (emoji, Persian, Indic scripts) and plain direction marks; every other format character goes."""
 
@@ -28,6 +30,15 @@ def one_line(text: str) -> str:
 
 def many_lines(text: str) -> str:
     """Make text fit for several lines of a terminal.
+
+    Returns:
+        As :func:`clean`, with emoji taken apart whose width terminals don't agree on.
+    """
+    return _UNSTEADY.sub("", clean(text))
+
+
+def clean(text: str) -> str:
+    """Take out of a text what isn't text.
 
     Returns:
         The text without escape sequences and control characters, tabs as four spaces, line ends as newlines.
@@ -50,10 +61,10 @@ def _shown(char: str) -> str:
         return " "
     if category == "Cf":
         return char if char in _KEPT_FORMATS else ""
-    return "" if category == "Cc" else "\N{REPLACEMENT CHARACTER}"
+    return "" if category == "Cc" else char  # private or newer than this Python's tables
 
 
 def removed(text: str) -> int:
-    """Return how many characters :func:`many_lines` leaves out (line ends and tabs don't count)."""
+    """Return how many characters :func:`clean` leaves out (line ends and tabs don't count)."""
     spared = text.replace("\r\n", "\n").replace("\t", "    ")
-    return max(0, len(spared) - len(many_lines(text)))
+    return max(0, len(spared) - len(clean(text)))

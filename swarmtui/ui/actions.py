@@ -48,14 +48,6 @@ def _filter(name: str, keys: str, short: str, text: str) -> Action:
 
 ACTIONS: tuple[Action, ...] = (
     _main("new_goal", "n", "goal", "Give the swarm a new goal", "Plan", "plan agents gossip"),
-    _main("pick_draft", "a", "pick", "Pick this draft: accept it, whatever the votes say", "Plan", "detail"),
-    _main("veto_draft", "v", "veto", "Veto this draft: rule it out", "Plan", "detail"),
-    _main("retry_task", "r", "retry", "Try this task again: what was done for it doesn't count any more", "Plan", "detail"),
-    _main("note_task", "i", "note", "Write a note to the agents about this task", "Plan", "plan detail"),
-    _main("policy", "Q", "quorum", "Change the quorum and the policy of this plan", "Plan", ""),
-    _main("pause", "p", "pause", "Pause or resume: the agent in Agents, the whole plan elsewhere", "Plan", "plan agents"),
-    _main("export", "w", "export", "Export the plan to a file", "Plan", "plan detail gossip"),
-    _main("copy", "y", "copy", "Copy the task's result, or the task", "Plan", "detail"),
     _main("add_decomposer", "d", "decomposer", "Add a decomposer: it drafts splits", "Agents", "plan agents"),
     _main("add_scorer", "s", "scorer", "Add a scorer: it votes on drafts", "Agents", "plan agents"),
     _main("add_executor", "e", "executor", "Add an executor: it works on ready tasks", "Agents", "plan agents"),
@@ -63,8 +55,27 @@ ACTIONS: tuple[Action, ...] = (
     _main("form_scorer", "S", "", "Add a scorer with a form", "Agents"),
     _main("form_executor", "E", "", "Add an executor with a form", "Agents"),
     _main("kill", "x", "kill", "Ask the agent under the cursor to leave, politely", "Agents", "agents"),
-    _main("crash", "X", "crash", "Crash the agent under the cursor: no goodbye, to see the swarm go on", "Agents", "agents"),
-    _main("filter", "slash", "filter", "Filter the plan by text or state", "Find", "plan"),
+    _main(
+        "crash",
+        "X",
+        "crash",
+        "Crash the agent under the cursor: no goodbye, to see the swarm go on",
+        "Agents",
+        "agents",
+    ),
+    _main("pick_draft", "a", "pick", "Pick this draft: accept it, whatever the votes say", "Plan", "detail"),
+    _main("veto_draft", "v", "veto", "Veto this draft: rule it out", "Plan", "detail"),
+    _main(
+        "retry_task", "r", "retry", "Try this task again: what was done for it doesn't count any more", "Plan", "detail"
+    ),
+    _main("note_task", "i", "note", "Write a note to the agents about this task", "Plan", "plan detail"),
+    _main("policy", "Q", "quorum", "Change the quorum and the policy of this plan", "Plan", ""),
+    _main(
+        "pause", "p", "pause", "Pause or resume: the agent in Agents, the whole plan elsewhere", "Plan", "plan agents"
+    ),
+    _main("export", "w", "export", "Export the plan to a file", "Plan", "plan detail gossip"),
+    _main("copy", "y", "copy", "Copy the task's result, or the task", "Plan", "detail"),
+    _main("filter", "slash", "filter", "Filter the plan by text or state", "Find", "plan gossip"),
     _filter("next_match", "n", "next", "Next match, while a filter is on"),
     _filter("previous_match", "N", "previous", "Previous match, while a filter is on"),
     _filter("end_filter", "escape", "end filter", "Leave the filter"),
@@ -116,7 +127,9 @@ class Keys:
                 near = difflib.get_close_matches(name, NAMES, 1)
                 hint = f"; did you mean {near[0]}?" if near else f"; there are: {', '.join(NAMES)}"
                 raise KeyConfigError(f"keys.{name}: no such action{hint}")
-        self.actions = tuple(replace(a, keys=_own_keys(a.name, own[a.name]) if a.name in own else a.keys) for a in ACTIONS)
+        self.actions = tuple(
+            replace(a, keys=_own_keys(a.name, own[a.name]) if a.name in own else a.keys) for a in ACTIONS
+        )
         self.actions = tuple(replace(a, keys=tuple(_long(key) for key in a.keys)) for a in self.actions)
         self._refuse_doubles()
         self.by_name = {a.name: a for a in self.actions}
@@ -148,16 +161,25 @@ class Keys:
         return shown(self.by_name[name].keys[0])
 
     def footer(self, panel: str, filtering: bool) -> Iterator[Action]:
-        """Yield the actions that the footer shows for a panel, the most particular first."""
+        """Yield the actions that the footer shows for a panel: what only it has, then the rest in the table's order."""
         candidates = [a for a in self.actions if a.short and panel in a.panels and (a.scope != "filter" or filtering)]
         shadowed = {key for a in candidates if a.scope == "filter" for key in a.keys}
         live = [a for a in candidates if a.scope == "filter" or not shadowed.intersection(a.keys)]
-        return iter(sorted(live, key=lambda a: (a.group == "Program", a.scope != "filter", len(a.panels))))
+        return iter(sorted(live, key=lambda a: (a.group == "Program", a.scope != "filter", len(a.panels) > 1)))
 
 
 def shown(key: str) -> str:
     """Return a key as people read it."""
-    names = {"question_mark": "?", "slash": "/", "colon": ":", "escape": "esc", "up": "↑", "down": "↓", "left": "←", "right": "→"}
+    names = {
+        "question_mark": "?",
+        "slash": "/",
+        "colon": ":",
+        "escape": "esc",
+        "up": "↑",
+        "down": "↓",
+        "left": "←",
+        "right": "→",
+    }
     if key in names:
         return names[key]
     head, plus, last = key.rpartition("+")

@@ -163,7 +163,9 @@ class SwarmApp(App[int]):
             if yes:
                 self.exit(0)
 
-        self.push_screen(QuitConfirm("Quit?", f"{plural(len(working), 'agent')} at work: {names}. The plan is kept."), answered)
+        self.push_screen(
+            QuitConfirm("Quit?", f"{plural(len(working), 'agent')} at work: {names}. The plan is kept."), answered
+        )
 
     def action_interrupt(self) -> None:
         """Ctrl+C: the first asks like q, the second quits."""
@@ -178,7 +180,9 @@ class SwarmApp(App[int]):
         LOG.error("the terminal failed", exc_info=error)
         self.bell()
         what = f"{type(error).__name__}: {many_lines(str(error))}" if error else "unknown"
-        self._exit_renderables.append(f"swarmtui: the terminal failed ({Content(what).plain[:300]}).\nThe plan is kept; the log has the details.")  # type: ignore[arg-type]
+        self._exit_renderables.append(
+            f"swarmtui: the terminal failed ({Content(what).plain[:300]}).\nThe plan is kept; the log has the details."
+        )
         self._close_messages_no_wait()
 
     # The picture
@@ -253,7 +257,7 @@ class SwarmApp(App[int]):
         self.notify(many_lines(text)[:600], severity=cast(SeverityLevel, severity), markup=False)
 
     def action_command_palette(self) -> None:
-        if not CommandPalette.is_open(self):
+        if not isinstance(self.screen, CommandPalette):
             self.push_screen(CommandPalette(placeholder="What should happen?"))
 
 

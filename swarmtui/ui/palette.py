@@ -48,8 +48,15 @@ class SwarmCommands(Provider):
         matcher = self.matcher(query)
         for entry in self._entries():
             if (score := matcher.match(entry.title)) > 0:
-                yield Hit(score, _shown(matcher.highlight(entry.title), entry.key), entry.run, text=entry.title)
+                found = _marked(entry.title, query)
+                yield Hit(score, _shown(found, entry.key), entry.run, text=entry.title)
 
 
 def _shown(title: Content, key: str) -> Content:
     return Content.assemble((f"{key:>5}  ", "$accent"), title)
+
+
+def _marked(title: str, query: str) -> Content:
+    """Underline the query where it stands in the title (Textual's own highlighting reads the title as markup)."""
+    start = title.casefold().find(query.casefold())
+    return Content(title).stylize("underline", start, start + len(query)) if start >= 0 else Content(title)

@@ -36,16 +36,32 @@ def now() -> float:
 
 def ident(name: str) -> bytes:
     """Return 32 bytes for a name."""
-    return hashlib.sha256(name.encode()).digest()
+    return hashlib.sha256(name.encode(errors="replace")).digest()
 
 
 def task(name: str, state: State = State.READY, **more: Any) -> TaskView:
     """Return a task whose id comes from its name."""
-    base: dict[str, Any] = dict(
-        id=ident(name), parent=ident("root"), depth=1, title=name, detail="", state=state, branch=False, children=(),
-        stalled="", status=state.value, holder="", since=0.0, output="", result_by="", needs="write", after=(), notes=(),
-        drafts=(), history=(),
-    )  # fmt: skip
+    base: dict[str, Any] = {
+        "id": ident(name),
+        "parent": ident("root"),
+        "depth": 1,
+        "title": name,
+        "detail": "",
+        "state": state,
+        "branch": False,
+        "children": (),
+        "stalled": "",
+        "status": state.value,
+        "holder": "",
+        "since": 0.0,
+        "output": "",
+        "result_by": "",
+        "needs": "write",
+        "after": (),
+        "notes": (),
+        "drafts": (),
+        "history": (),
+    }
     base.update(more)
     return TaskView(**base)
 
@@ -57,21 +73,50 @@ def vote(scorer: str, approve: bool, marks: tuple[int, int, int], critique: str 
 
 def draft(name: str, author: str, steps: tuple[str, ...], **more: Any) -> DraftView:
     """Return a draft whose id comes from its name."""
-    base: dict[str, Any] = dict(
-        id=ident(name), author=author, angle=name, rationale="", steps=steps, refines=False, mark=None, approvals=0,
-        votes=(), accepted=False, vetoed=False, at=NOW - 60,
-    )  # fmt: skip
+    base: dict[str, Any] = {
+        "id": ident(name),
+        "author": author,
+        "angle": name,
+        "rationale": "",
+        "steps": steps,
+        "refines": False,
+        "mark": None,
+        "approvals": 0,
+        "votes": (),
+        "accepted": False,
+        "vetoed": False,
+        "at": NOW - 60,
+    }
     base.update(more)
     return DraftView(**base)
 
 
 def plan_of(tasks: list[TaskView], **more: Any) -> PlanView:
     """Return a plan of these tasks; the first is the root."""
-    base: dict[str, Any] = dict(
-        id=tasks[0].id, title=tasks[0].title, detail="", operator="you", mine=True, policy=Policy(), paused=False,
-        done=False, stalled=(), root=tasks[0].id, tasks={t.id: t for t in tasks}, started=NOW - 600,
-        counts={"leaves": 27, "done": 11, "working": 4, "voting": 2, "ready": 5, "failed": 0, "drafts": 9, "ops": 143},
-    )  # fmt: skip
+    base: dict[str, Any] = {
+        "id": tasks[0].id,
+        "title": tasks[0].title,
+        "detail": "",
+        "operator": "you",
+        "mine": True,
+        "policy": Policy(),
+        "paused": False,
+        "done": False,
+        "stalled": (),
+        "root": tasks[0].id,
+        "tasks": {t.id: t for t in tasks},
+        "started": NOW - 600,
+        "counts": {
+            "leaves": 27,
+            "done": 11,
+            "working": 4,
+            "voting": 2,
+            "ready": 5,
+            "failed": 0,
+            "drafts": 9,
+            "ops": 143,
+        },
+    }
     base.update(more)
     return PlanView(**base)
 
@@ -80,38 +125,102 @@ def japan() -> PlanView:
     """The plan of the picture in the design."""
     food_drafts = (
         draft(
-            "by place", "ada", ("List dishes of Tokyo", "List dishes of Kyoto", "Book two dinners"), mark=72.0, approvals=1,
+            "by place",
+            "ada",
+            ("List dishes of Tokyo", "List dishes of Kyoto", "Book two dinners"),
+            mark=72.0,
+            approvals=1,
             rationale="Each city has its own kitchen, so split by where one eats.",
-            votes=(vote("bob", True, (71, 80, 64)), vote("eva", False, (40, 75, 50), "The dinners aren't tied to dates.")),
+            votes=(
+                vote("bob", True, (71, 80, 64)),
+                vote("eva", False, (40, 75, 50), "The dinners aren't tied to dates."),
+            ),
         ),
-        draft("by budget", "abe", ("Street food", "Mid-range places", "One feast"), mark=48.0,
-              votes=(vote("bob", False, (40, 60, 44), "Says nothing of where."),)),
-    )  # fmt: skip
+        draft(
+            "by budget",
+            "abe",
+            ("Street food", "Mid-range places", "One feast"),
+            mark=48.0,
+            votes=(vote("bob", False, (40, 60, 44), "Says nothing of where."),),
+        ),
+    )
     tasks = [
-        task("root", State.ACCEPTED, title="Plan a two-week trip to Japan", parent=None, depth=0, branch=True, status="done 3/8",
-             children=tuple(ident(n) for n in ("flights", "food", "temples", "kyoto")), detail="Two adults, in April, calm."),
-        task("flights", State.ACCEPTED, title="Book flights and a rail pass", branch=True, status="done 1/3",
-             children=(ident("fares"), ident("pass"), ident("seats"))),
-        task("fares", State.CLAIMED, title="Compare fares", parent=ident("flights"), depth=2, holder="cleo", since=NOW - 41,
-             status="claimed", notes=("We can leave a day earlier.",),
-             history=((NOW - 90, "made by ada's draft \"by place\""), (NOW - 41, "cleo claimed it"))),
+        task(
+            "root",
+            State.ACCEPTED,
+            title="Plan a two-week trip to Japan",
+            parent=None,
+            depth=0,
+            branch=True,
+            status="done 3/8",
+            children=tuple(ident(n) for n in ("flights", "food", "temples", "kyoto")),
+            detail="Two adults, in April, calm.",
+        ),
+        task(
+            "flights",
+            State.ACCEPTED,
+            title="Book flights and a rail pass",
+            branch=True,
+            status="done 1/3",
+            children=(ident("fares"), ident("pass"), ident("seats")),
+        ),
+        task(
+            "fares",
+            State.CLAIMED,
+            title="Compare fares",
+            parent=ident("flights"),
+            depth=2,
+            holder="cleo",
+            since=NOW - 41,
+            status="claimed",
+            notes=("We can leave a day earlier.",),
+            history=((NOW - 90, 'made by ada\'s draft "by place"'), (NOW - 41, "cleo claimed it")),
+        ),
         task("pass", State.READY, title="Buy the rail pass", parent=ident("flights"), depth=2),
-        task("seats", State.DONE, title="Reserve seats", parent=ident("flights"), depth=2, status="done", result_by="cleo",
-             since=NOW - 20, output="Reserve seats for the three long rides:\n\n1. Tokyo to Kyoto\n2. Kyoto to Hiroshima\n3. back"),
+        task(
+            "seats",
+            State.DONE,
+            title="Reserve seats",
+            parent=ident("flights"),
+            depth=2,
+            status="done",
+            result_by="cleo",
+            since=NOW - 20,
+            output="Reserve seats for the three long rides:\n\n1. Tokyo to Kyoto\n2. Kyoto to Hiroshima\n3. back",
+        ),
         task("food", State.DRAFT, title="Food", branch=True, status="2 drafts · 1 of 2 votes", drafts=food_drafts),
-        task("temples", State.DRAFT, title="Temples", branch=True, status="1 draft", drafts=(draft("by age", "ada", ("Old", "New")),),
-             stalled="1 scorer, quorum 2: press s to add a scorer"),
+        task(
+            "temples",
+            State.DRAFT,
+            title="Temples",
+            branch=True,
+            status="1 draft",
+            drafts=(draft("by age", "ada", ("Old", "New")),),
+            stalled="1 scorer, quorum 2: press s to add a scorer",
+        ),
         task("kyoto", State.WAITING, title="Days in Kyoto", status="waits for Food", after=("Food",)),
-    ]  # fmt: skip
+    ]
     return plan_of(tasks)
 
 
 def agent(name: str, role: Role, **more: Any) -> AgentView:
     """Return an agent."""
-    base: dict[str, Any] = dict(
-        peer=f"12D3KooW{name}", name=name, role=role, local=True, state="running", doing="idle", subject="", since=NOW - 12,
-        tokens_per_second=0.0, ops=3, model="SmolLM2-135M-Instruct Q4_1", skills=("write",), tail="", fault="",
-    )  # fmt: skip
+    base: dict[str, Any] = {
+        "peer": f"12D3KooW{name}",
+        "name": name,
+        "role": role,
+        "local": True,
+        "state": "running",
+        "doing": "idle",
+        "subject": "",
+        "since": NOW - 12,
+        "tokens_per_second": 0.0,
+        "ops": 3,
+        "model": "SmolLM2-135M-Instruct Q4_1",
+        "skills": ("write",),
+        "tail": "",
+        "fault": "",
+    }
     base.update(more)
     return AgentView(**base)
 
@@ -119,22 +228,42 @@ def agent(name: str, role: Role, **more: Any) -> AgentView:
 def crew() -> tuple[AgentView, ...]:
     """The agents of the picture in the design."""
     return (
-        agent("ada", "decomposer", doing="drafting", subject="Food in Kyoto", tokens_per_second=14.2, ops=12,
-              tail='{"steps": [{"title": "List the markets of Kyoto'),
+        agent(
+            "ada",
+            "decomposer",
+            doing="drafting",
+            subject="Food in Kyoto",
+            tokens_per_second=14.2,
+            ops=12,
+            tail='{"steps": [{"title": "List the markets of Kyoto',
+        ),
         agent("bob", "scorer", doing="judging", subject="draft 2 of 3", ops=9),
         agent("cleo", "executor", doing="working", subject="Compare fares", tokens_per_second=9.1, since=NOW - 41),
         agent("dora", "executor", subject="no ready task fits", local=False),
         agent("eva", "scorer", state="gone", subject="left", ops=4, local=False),
-    )  # fmt: skip
+    )
 
 
 def view_of(plan: PlanView | None, **more: Any) -> SwarmView:
     """Return a picture of a running swarm."""
-    base: dict[str, Any] = dict(
-        version=1, plan=plan, plans=((plan.id, plan.title),) if plan else (), agents=crew(), gossip=sayings(),
-        ops_per_second=3.1, rates=(0, 1, 2, 4, 7, 3, 1, 5, 2, 3), ops=143, fingerprint="3f9a12c47be08d51", complete=True,
-        peers=5, machines=1, model="SmolLM2-135M-Instruct Q4_1", scripted=False, secured=True, notices=(),
-    )  # fmt: skip
+    base: dict[str, Any] = {
+        "version": 1,
+        "plan": plan,
+        "plans": ((plan.id, plan.title),) if plan else (),
+        "agents": crew(),
+        "gossip": sayings(),
+        "ops_per_second": 3.1,
+        "rates": (0, 1, 2, 4, 7, 3, 1, 5, 2, 3),
+        "ops": 143,
+        "fingerprint": "3f9a12c47be08d51",
+        "complete": True,
+        "peers": 5,
+        "machines": 1,
+        "model": "SmolLM2-135M-Instruct Q4_1",
+        "scripted": False,
+        "secured": True,
+        "notices": (),
+    }
     base.update(more)
     return SwarmView(**base)
 
@@ -151,7 +280,9 @@ def sayings() -> tuple[GossipLine, ...]:
 
 def nothing() -> SwarmView:
     """The picture before anything has happened."""
-    return view_of(None, version=0, agents=(), gossip=(), rates=(0,) * 30, ops=0, ops_per_second=0.0, fingerprint="", peers=0)
+    return view_of(
+        None, version=0, agents=(), gossip=(), rates=(0,) * 30, ops=0, ops_per_second=0.0, fingerprint="", peers=0
+    )
 
 
 @dataclass
@@ -201,7 +332,9 @@ class FakeSwarm:
     def give_goal(self, title: str, detail: str = "", policy: Policy | None = None) -> Future[str]:
         return self._noted("give_goal", title, detail)
 
-    def add_agent(self, role: Role, *, name: str = "", angle: str = "", model: str = "", skills: Any = ()) -> Future[str]:
+    def add_agent(
+        self, role: Role, *, name: str = "", angle: str = "", model: str = "", skills: Any = ()
+    ) -> Future[str]:
         return self._noted("add_agent", role, name, angle, model, tuple(skills))
 
     def kill(self, peer: str) -> Future[str]:

@@ -11,10 +11,10 @@ from textual.dom import DOMNode
 
 from swarmtui.files import WriteError, write_whole
 from swarmtui.goals import parse_goal
+from swarmtui.plaintext import clean
 from swarmtui.plan.export import to_json, to_markdown
 from swarmtui.plan.ops import MAX_TEXT, AnyAct, Note, Pause, Pick, Retry, SetPolicy, Veto
 from swarmtui.plan.state import State
-from swarmtui.plaintext import many_lines
 from swarmtui.ui.screens import forms
 from swarmtui.ui.screens.dialogs import Confirm, Field, Form, Values
 from swarmtui.ui.screens.goal import GoalForm
@@ -67,7 +67,7 @@ class Commands(DOMNode):
             return None
         return plan
 
-    def _task(self) -> TaskView | None:
+    def _chosen_task(self) -> TaskView | None:
         task = self.plan_tree.chosen()
         if task is None:
             self.say("Choose a task in the plan first.", "warning")
@@ -117,7 +117,7 @@ class Commands(DOMNode):
     def _judge(self, act: type[Pick] | type[Veto], word: str) -> None:
         plan, task = self._own_plan(), None
         if plan is not None:
-            task = self._task()
+            task = self._chosen_task()
         if plan is None or task is None:
             return
         draft = self.detail.draft()
@@ -133,34 +133,38 @@ class Commands(DOMNode):
     def action_retry_task(self) -> None:
         plan, task = self._own_plan(), None
         if plan is not None:
-            task = self._task()
+            task = self._chosen_task()
         if plan is None or task is None:
             return
         act = Retry(task=task.id)
         if task.state is State.DONE:
-            self._confirm(f"Throw away the result of “{task.title}”?", "It will be done again.", lambda: self._steer(plan, act))
+            self._confirm(
+                f"Throw away the result of “{task.title}”?", "It will be done again.", lambda: self._steer(plan, act)
+            )
         else:
             self._steer(plan, act)
 
     def action_note_task(self) -> None:
         plan, task = self._own_plan(), None
         if plan is not None:
-            task = self._task()
+            task = self._chosen_task()
         if plan is None or task is None:
             return
 
         def check(values: Any) -> str:
-            text = many_lines(values["text"]).strip()
+            text = clean(values["text"]).strip()
             if not text:
                 return "Write a word to the agents, or leave with esc."
             return f"{len(text):,} characters; a note may have {MAX_TEXT:,}." if len(text) > MAX_TEXT else ""
 
         def write(values: Values | None) -> None:
             if values is not None:
-                self._steer(plan, Note(task=task.id, text=many_lines(values["text"]).strip()))
+                self._steer(plan, Note(task=task.id, text=clean(values["text"]).strip()))
 
         fields = (Field("text", "", kind="text", hint="e.g. we travel with two small children"),)
-        self.app.push_screen(Form("Note to the agents", fields, check, intro=f"About: {task.title}", verb="send"), write)
+        self.app.push_screen(
+            Form("Note to the agents", fields, check, intro=f"About: {task.title}", verb="send"), write
+        )
 
     def action_policy(self) -> None:
         plan = self._own_plan()
@@ -174,7 +178,9 @@ class Commands(DOMNode):
 
         check = forms.check_policy_with(plan.policy, scorers)
         intro = f"{plural(scorers, 'scorer')} here now. The new policy counts from now on."
-        self.app.push_screen(Form("Quorum and policy", forms.policy_fields(plan.policy), check, intro=intro), set_policy)
+        self.app.push_screen(
+            Form("Quorum and policy", forms.policy_fields(plan.policy), check, intro=intro), set_policy
+        )
 
     def action_pause(self) -> None:
         if self.panel == "agents":
@@ -198,7 +204,7 @@ class Commands(DOMNode):
             self.say("There is nothing to copy.", "warning")
 
     def _copied(self, text: str, what: str) -> None:
-        self.app.copy_to_clipboard(many_lines(text))
+        self.app.copy_to_clipboard(clean(text))
         self.say(f"Copied {what} ({len(text):,} characters), if your terminal allows it.")
 
     # Export
@@ -206,7 +212,9 @@ class Commands(DOMNode):
     def action_export(self) -> None:
         plan = self._plan()
         if plan is not None:
-            form = Form("Export", forms.export_fields(plan, Path.cwd()), forms.check_export, intro=plan.title, verb="write")
+            form = Form(
+                "Export", forms.export_fields(plan, Path.cwd()), forms.check_export, intro=plan.title, verb="write"
+            )
             self.app.push_screen(form, self._export)
 
     def _export(self, values: Values | None) -> None:

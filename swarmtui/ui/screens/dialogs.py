@@ -13,7 +13,7 @@ from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.content import Content
 from textual.screen import ModalScreen
 from textual.widget import Widget
-from textual.widgets import Button, Input, Select, Static, Switch, TextArea
+from textual.widgets import Button, Input, Select, Static, TextArea
 
 from swarmtui.plaintext import many_lines, one_line
 
@@ -59,7 +59,7 @@ class Field:
     name: str
     label: str
     value: str = ""
-    kind: Literal["line", "text", "choice", "switch"] = "line"
+    kind: Literal["line", "text", "choice"] = "line"
     hint: str = ""
     """Shown in an empty entry."""
     options: tuple[tuple[str, str], ...] = ()
@@ -98,7 +98,9 @@ class Form(ModalScreen[Values | None]):
         Binding("up", "app.focus_previous", show=False),
     ]
 
-    def __init__(self, title: str, fields: tuple[Field, ...], check: Check, *, intro: str = "", verb: str = "save") -> None:
+    def __init__(
+        self, title: str, fields: tuple[Field, ...], check: Check, *, intro: str = "", verb: str = "save"
+    ) -> None:
         """Make a form.
 
         Args:
@@ -117,8 +119,8 @@ class Form(ModalScreen[Values | None]):
 
     def compose(self) -> ComposeResult:
         with Vertical(classes="dialog form") as box:
-            box.border_title = Content(f" {one_line(self._title)} ")
-            box.border_subtitle = Content(f" enter {self._verb} · esc cancel ")
+            box.border_title = Content(f"{one_line(self._title)}")
+            box.border_subtitle = Content(f"enter {self._verb} · esc cancel")
             with VerticalScroll(classes="form-body", can_focus=False):
                 if self._intro:
                     yield Static(Content.styled(many_lines(self._intro), "$text-muted"), classes="form-intro")
@@ -137,26 +139,26 @@ class Form(ModalScreen[Values | None]):
         name = f"field-{field.name}"
         if field.kind == "choice":
             return Select(
-                [(Content(shown), value) for shown, value in field.options], value=field.value, id=name, allow_blank=False, compact=True
+                [(Content(shown), value) for shown, value in field.options],
+                value=field.value,
+                id=name,
+                allow_blank=False,
+                compact=True,
             )
-        if field.kind == "switch":
-            return Switch(field.value == "yes", id=name)
         if field.kind == "text":
             return TextEntry(field.value, id=name, compact=True, placeholder=Content(field.hint), soft_wrap=True)
         return Input(field.value, id=name, compact=True, placeholder=field.hint, select_on_focus=False)
 
     def on_mount(self) -> None:
-        self.query(".form-row > *").filter("Input, TextArea, Select, Switch").first().focus()
+        self.query(".form-row > *").filter("Input, TextArea, Select").first().focus()
 
     def values(self) -> Values:
-        """Return what stands in the entries ('yes' or 'no' for a switch)."""
+        """Return what stands in the entries."""
         found: Values = {}
         for field in self._fields:
             entry = self.query_one(f"#field-{field.name}")
             if isinstance(entry, Select):
                 found[field.name] = str(entry.value)
-            elif isinstance(entry, Switch):
-                found[field.name] = "yes" if entry.value else "no"
             elif isinstance(entry, TextArea):
                 found[field.name] = entry.text
             elif isinstance(entry, Input):
@@ -165,7 +167,9 @@ class Form(ModalScreen[Values | None]):
 
     def show_error(self, text: str) -> None:
         """Say under the entries what is wrong."""
-        self.query_one("#form-error", Static).update(Content.styled(many_lines(text), "$error") if text else Content(""))
+        self.query_one("#form-error", Static).update(
+            Content.styled(many_lines(text), "$error") if text else Content("")
+        )
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
         event.stop()

@@ -25,8 +25,8 @@ class FailedScreen(ModalScreen[None]):
 
     def compose(self) -> ComposeResult:
         with Vertical(classes="dialog") as box:
-            box.border_title = Content(" The swarm couldn't start ")
-            box.border_subtitle = Content(" q quit ")
+            box.border_title = Content("The swarm couldn't start")
+            box.border_subtitle = Content("q quit")
             reason, _, remedy = many_lines(self._text).partition("\n")
             yield Static(Content.styled(reason, "$error"), classes="dialog-text")
             if remedy:

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import msgspec
 
-from swarmtui.plan.ops import DEFAULT_SKILL, InvalidOp, Policy, check_policy
 from swarmtui.plaintext import one_line
+from swarmtui.plan.ops import DEFAULT_SKILL, InvalidOp, Policy, check_policy
 from swarmtui.ui.screens.dialogs import Field
 from swarmtui.view import PlanView
 
@@ -98,7 +98,12 @@ def read_policy(values: Mapping[str, str], old: Policy, scorers: int) -> Policy:
             raise ValueError(f"{labels[name].capitalize()}: give a whole number.")
         numbers[name] = int(values[name])
     made = msgspec.structs.replace(
-        old, need=need, of=max(need, scorers, 1), fan_out=(int(fan[1]), int(fan[2])), synthesis=values["synthesis"], **numbers
+        old,
+        need=need,
+        of=max(need, scorers, 1),
+        fan_out=(int(fan[1]), int(fan[2])),
+        synthesis=values["synthesis"],
+        **numbers,
     )
     try:
         policy = msgspec.convert(msgspec.to_builtins(made), Policy)
@@ -130,8 +135,20 @@ def export_fields(plan: PlanView, folder: Path) -> tuple[Field, ...]:
     return (
         Field("path", "file", str(folder / f"{slug(plan.title)}.md")),
         Field("format", "format", "markdown", "choice", options=(("Markdown", "markdown"), ("JSON", "json"))),
-        Field("tasks", "tasks as", "headings", "choice", options=(("headings with results", "headings"), ("a checklist", "boxes"))),
-        Field("appendix", "how it was decided", "yes", "switch"),
+        Field(
+            "tasks",
+            "tasks as",
+            "headings",
+            "choice",
+            options=(("headings with results", "headings"), ("a checklist", "boxes")),
+        ),
+        Field(
+            "appendix",
+            "how it was decided",
+            "yes",
+            "choice",
+            options=(("included, as an appendix", "yes"), ("left out", "no")),
+        ),
     )
 
 

@@ -15,7 +15,7 @@ from swarmtui.ui.actions import PANELS, Keys, Panel
 from swarmtui.ui.screens.commands import Commands
 from swarmtui.ui.text import DIM, plural
 from swarmtui.ui.widgets.agents import AgentList
-from swarmtui.ui.widgets.bars import Gossip, Header, KeyBar, NoticeBar
+from swarmtui.ui.widgets.bars import Bar, Gossip, Header, KeyBar, NoticeBar
 from swarmtui.ui.widgets.detail import Detail
 from swarmtui.ui.widgets.lines import Lines
 from swarmtui.ui.widgets.plan_tree import PlanTree
@@ -25,7 +25,7 @@ WIDE = 100
 SMALLEST = (60, 16)
 
 
-class PanelTabs(Static):
+class PanelTabs(Bar):
     """Names the panels when only one of them fits."""
 
     def __init__(self) -> None:
@@ -40,7 +40,7 @@ class PanelTabs(Static):
             style = "bold $background on $accent" if name == active else DIM
             content = Content.assemble(content, (f" {number} {name.capitalize()} ", style), " ")
             self._ends.append(content.cell_length)
-        self.update(content)
+        self.put(content)
 
     def on_click(self, event: Click) -> None:
         for number, end in enumerate(self._ends, 1):
@@ -70,7 +70,9 @@ class MainScreen(Commands, Screen[None]):
         self.gossip = Gossip()
         self.key_bar = KeyBar(keys)
         self.panel_tabs = PanelTabs()
-        self.filter_input = Input(id="filter", compact=True, placeholder="text or state; enter keeps the filter, esc ends it")
+        self.filter_input = Input(
+            id="filter", compact=True, placeholder="text or state; enter keeps the filter, esc ends it"
+        )
 
     def compose(self) -> ComposeResult:
         yield self.header
@@ -130,7 +132,9 @@ class MainScreen(Commands, Screen[None]):
         self.agents.border_subtitle = Content.styled(count, DIM)
         notes = []
         if self.plan_tree.filter:
-            notes.append(f"/{self.plan_tree.filter}  {plural(len(self.plan_tree.matches), 'match').replace('matchs', 'matches')}")
+            notes.append(
+                f"/{self.plan_tree.filter}  {plural(len(self.plan_tree.matches), 'match').replace('matchs', 'matches')}"
+            )
         if self.following:
             notes.append("following")
         if len(view.plans) > 1:
@@ -193,7 +197,8 @@ class MainScreen(Commands, Screen[None]):
         self.set_class(small, "-small")
         self.set_class(not small and width < WIDE, "-narrow")
         self.set_class(height < 30, "-low")
-        text = f"swarmtui needs {SMALLEST[0]}×{SMALLEST[1]} cells; this window has {width}×{height}.\nMake it larger. q quits."
+        needed = f"{SMALLEST[0]}×{SMALLEST[1]}"
+        text = f"swarmtui needs {needed} cells; this window has {width}×{height}.\nMake it larger. q quits."
         self.query_one("#too-small-text", Static).update(Content(text))
         self._show_panels()
 
@@ -203,7 +208,8 @@ class MainScreen(Commands, Screen[None]):
         for name in PANELS[:3]:
             self.set_class(name == shown, f"-show-{name}")
         self.panel_tabs.show(shown)
-        self.key_bar.show(self.panel, bool(self.plan_tree.filter))
+        of_agent = self.panel == "detail" and self.detail.agent is not None
+        self.key_bar.show("agents" if of_agent else self.panel, bool(self.plan_tree.filter))
 
     _last_panel: Panel = "plan"
 

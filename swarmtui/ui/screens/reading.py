@@ -53,8 +53,8 @@ class Help(ModalScreen[None]):
 
     def compose(self) -> ComposeResult:
         with Vertical(classes="dialog reading") as box:
-            box.border_title = Content(" Keys and glyphs ")
-            box.border_subtitle = Content(" ↑↓ scroll · esc close ")
+            box.border_title = Content("Keys and glyphs")
+            box.border_subtitle = Content("↑↓ scroll · esc close")
             yield TextLines(self._keys, help_lines(self._keys))
 
 
@@ -71,7 +71,11 @@ def help_lines(keys: Keys) -> list[Content]:
     for face, text in LEGEND:
         lines.append(Content.assemble((f"  {face.glyph} {face.word:<15}", face.colour), (text, DIM)))
     lines += [Content(""), Content.styled("Letters of agents", "bold")]
-    lines.append(Content("  ").join([Content(""), *(Content.assemble((letter, f"bold {c}"), f" {r}") for r, (letter, c) in ROLES.items())]))
+    lines.append(
+        Content("").join(
+            [Content(""), *(Content.assemble((letter, f"bold {c}"), f" {r}") for r, (letter, c) in ROLES.items())]
+        )
+    )
     return lines
 
 
@@ -114,8 +118,8 @@ class GossipLog(ModalScreen[TaskId | None]):
 
     def compose(self) -> ComposeResult:
         with Vertical(classes="dialog reading") as box:
-            box.border_title = Content(" Gossip ")
-            box.border_subtitle = Content(" ↑↓ move · enter go to the task · esc close ")
+            box.border_title = Content("Gossip")
+            box.border_subtitle = Content("↑↓ move · enter go to the task · esc close")
             yield GossipList(self._keys)
 
     def on_mount(self) -> None:

@@ -50,7 +50,7 @@ class AgentList(Lines):
             " ",
             line(agent.fault or agent.subject, "$error" if agent.fault else FAINT if gone else DIM),
         )
-        return sides(left, self._figures(agent, width), width - 1, 0.3)
+        return sides(left, self._figures(agent, width), width - 1, 0.45)
 
     def _figures(self, agent: AgentView, width: int) -> Content:
         parts: list[Content | tuple[str, str] | str] = []
@@ -58,7 +58,7 @@ class AgentList(Lines):
             parts.append(("elsewhere", "$secondary"))
         if agent.tokens_per_second >= 0.05 and agent.state == "running":
             parts.append((f"{agent.tokens_per_second:.0f} tok/s", DIM))
-        if agent.since and width >= 52:
+        if agent.since and width >= 48:
             parts.append((f"{age(self.now() - agent.since):>6}", FAINT))
         if width >= 64:
             parts.append((f"{agent.ops:>3} ops", FAINT))

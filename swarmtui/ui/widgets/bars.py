@@ -12,7 +12,19 @@ from swarmtui.view import GossipLine, SwarmView
 _TONES = {"information": "$secondary", "warning": "$warning", "error": "$error"}
 
 
-class Header(Static):
+class Bar(Static):
+    """Content of a fixed height, drawn again only when it differs."""
+
+    _drawn: Content | None = None
+
+    def put(self, content: Content, *, resizes: bool = False) -> None:
+        """Show this; `resizes` says that its height may differ."""
+        if self._drawn is None or not content.is_same(self._drawn):
+            self._drawn = content
+            self.update(content, layout=resizes)
+
+
+class Header(Bar):
     """The plan's title and how far it is."""
 
     def __init__(self) -> None:
@@ -38,13 +50,15 @@ class Header(Static):
             ("no secret", "$warning") if not view.secured and view.machines > 1 else "",
         )
         if view.plan is None:
-            right = (self._waiting, "$secondary") if self._waiting else (plural(view.peers, "peer"), DIM)
-            self.update(sides(join(("swarmtui", "bold $primary"), badges), join(right), width))
+            told = (self._waiting, "$secondary") if self._waiting else (plural(view.peers, "peer"), DIM)
+            self.put(sides(join(("swarmtui", "bold $primary"), badges), join(told), width))
             return
         plan = view.plan
         count = plan.counts
         badges = join(
-            ("✔ done", "bold $success") if plan.done else "", ("‖ paused", "bold $warning") if plan.paused else "", badges
+            ("✔ done", "bold $success") if plan.done else "",
+            ("‖ paused", "bold $warning") if plan.paused else "",
+            badges,
         )
         done = (f"{count.get('done', 0)}/{count.get('leaves', 0)} done", "$success")
         figures = [
@@ -66,11 +80,13 @@ class Header(Static):
         right = join(*figures, gap="   ")
         space = width - right.cell_length - 2
         if left.cell_length > space and badges.plain:
-            left = join(line(plan.title, "bold").truncate(max(8, space - badges.cell_length - 2), ellipsis=True), badges)
-        self.update(sides(left, right, width, 0.7))
+            left = join(
+                line(plan.title, "bold").truncate(max(8, space - badges.cell_length - 2), ellipsis=True), badges
+            )
+        self.put(sides(left, right, width, 0.7))
 
 
-class NoticeBar(Static):
+class NoticeBar(Bar):
     """What a person should know now; hidden when there is nothing."""
 
     ROWS = 3
@@ -86,16 +102,18 @@ class NoticeBar(Static):
         known = {text for text, _ in texts}
         texts = [(text, "warning") for text in stalls if text not in known] + texts
         rows = [
-            Content.assemble((f"{'·' if tone == 'information' else '!'} ", _TONES.get(tone, DIM)), line(text, _TONES.get(tone, DIM)))
+            Content.assemble(
+                (f"{'·' if tone == 'information' else '!'} ", _TONES.get(tone, DIM)), line(text, _TONES.get(tone, DIM))
+            )
             for text, tone in texts[: self.ROWS]
         ]
         if len(texts) > self.ROWS:
             rows[-1] = Content.assemble(rows[-1], (f"  (and {len(texts) - self.ROWS + 1} more)", DIM))
         self.display = bool(rows)
-        self.update(Content("\n").join(rows))
+        self.put(Content("\n").join(rows), resizes=True)
 
 
-class Gossip(Static, can_focus=True):
+class Gossip(Bar, can_focus=True):
     """The newest sentences of the swarm."""
 
     def __init__(self) -> None:
@@ -106,10 +124,12 @@ class Gossip(Static, can_focus=True):
         """Show the newest lines, and the figures in the border."""
         self._lines = view.gossip
         spark = sparkline(view.rates, 20 if self.size.width >= 90 else 10)
-        self.border_title = Content.assemble("4 Gossip ", (spark, "$secondary"), (f" {view.ops_per_second:.1f} ops/s", DIM))
+        self.border_title = Content.assemble(
+            "4 Gossip ", (spark, "$secondary"), (f" {view.ops_per_second:.1f} ops/s", DIM)
+        )
         same = ("✔ in step", "$success") if view.complete else ("… catching up", DIM)
-        tag = (f" {view.fingerprint[:8]}", FAINT) if view.fingerprint else ""
-        self.border_subtitle = Content.assemble((plural(view.ops, "op"), DIM), " · ", same, tag)
+        told = [(plural(view.ops, "op"), DIM), same, (view.fingerprint[:8], FAINT)] if view.ops else []
+        self.border_subtitle = join(*told, gap=" · ") if told else None
         self._redraw()
 
     def on_resize(self) -> None:
@@ -120,9 +140,9 @@ class Gossip(Static, can_focus=True):
         if not rows or not width:
             return
         if not self._lines:
-            self.update(Content.styled("Nothing has been said yet.", DIM))
+            self.put(Content.styled("Nothing has been said yet.", DIM))
             return
-        self.update(Content("\n").join([gossip_row(item, width) for item in self._lines[-rows:]]))
+        self.put(Content("\n").join([gossip_row(item, width) for item in self._lines[-rows:]]))
 
 
 def gossip_row(item: GossipLine, width: int) -> Content:
@@ -130,7 +150,7 @@ def gossip_row(item: GossipLine, width: int) -> Content:
     return Content.assemble((f"{clock(item.at)}  ", FAINT), line(item.text)).truncate(width, ellipsis=True)
 
 
-class KeyBar(Static):
+class KeyBar(Bar):
     """The keys that matter where the person is."""
 
     def __init__(self, keys: Keys) -> None:
@@ -159,4 +179,4 @@ class KeyBar(Static):
         room = width - tail.cell_length - 3
         while free and join(*free).cell_length > room:
             free.pop()
-        self.update(sides(join(*free), tail, width, 0.9))
+        self.put(sides(join(*free), tail, width, 0.9))

@@ -10,12 +10,12 @@ from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.content import Content
 from textual.message import Message
-from textual.widgets import Static
 
 from swarmtui.plan.ops import OpId
 from swarmtui.ui.actions import Keys
 from swarmtui.ui.text import DIM, FAINT
 from swarmtui.ui.widgets import pages
+from swarmtui.ui.widgets.bars import Bar
 from swarmtui.ui.widgets.lines import Lines
 from swarmtui.view import AgentView, DraftView, PlanView, TaskView
 
@@ -62,9 +62,14 @@ class DetailPage(Lines):
         return self._groups[self.cursor] if self.cursor < len(self._groups) else None
 
     def selected(self, index: int) -> bool:
-        return self.group is not None and self._groups[index] == self.group and (index, self.group) == (
-            self._groups.index(self.group),
-            self._groups[index],
+        return (
+            self.group is not None
+            and self._groups[index] == self.group
+            and (index, self.group)
+            == (
+                self._groups.index(self.group),
+                self._groups[index],
+            )
         )
 
     def draw(self, index: int, width: int) -> Content:
@@ -111,7 +116,7 @@ class DetailPage(Lines):
         super().on_resize()
 
 
-class TabBar(Static):
+class TabBar(Bar):
     """The names of the tabs, the shown one marked; a click shows another."""
 
     class Asked(Message):
@@ -133,7 +138,7 @@ class TabBar(Static):
             self._spans.append((start, content.cell_length))
             if i < len(labels) - 1:
                 content = Content.assemble(content, (" ", FAINT))
-        self.update(content)
+        self.put(content)
 
     def on_click(self, event: events.Click) -> None:
         for i, (start, end) in enumerate(self._spans):
@@ -153,6 +158,7 @@ class Detail(Vertical):
         self.plan: PlanView | None = None
         self.subject: TaskView | None = None
         self.agent: AgentView | None = None
+        self._drawn: tuple[object, ...] = ()
 
     def compose(self) -> ComposeResult:
         yield self.tabs
@@ -188,6 +194,13 @@ class Detail(Vertical):
     def redraw(self) -> None:
         """Draw again from what is held, at the present width."""
         width = max(20, self.page.size.width - 3)
+        ages = int(self.now()) if self.agent is not None or self.tab == 0 else 0
+        drawing = (self.agent, self.subject, self.tab, width, ages, self.plan and self.plan.policy)
+        if len(drawing) == len(self._drawn) and all(
+            a is b or a == b for a, b in zip(drawing, self._drawn, strict=True)
+        ):
+            return
+        self._drawn = drawing
         if self.agent is not None:
             self.tabs.show_tabs(["Agent"], 0)
             self.page.show_page(pages.agent_page(self.agent, width, self.now()))

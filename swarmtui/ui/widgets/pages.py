@@ -55,7 +55,9 @@ def task_page(task: TaskView, plan: PlanView | None, width: int, now: float) -> 
     rows += _field("part of", " › ".join(_path(task, plan)), width, DIM)
     rows += _field("needs", task.needs if not task.branch else "", width)
     rows += _field("after", "\n".join(f"· {title}" for title in task.after), width)
-    rows += _field("held by", f"{task.holder}, {age(now - task.since)}" if task.holder and task.since else task.holder, width)
+    rows += _field(
+        "held by", f"{task.holder}, {age(now - task.since)}" if task.holder and task.since else task.holder, width
+    )
     rows += _field("result by", task.result_by, width)
     rows += _field("notes", "\n".join(f"· {note}" for note in task.notes), width, "$secondary")
     if task.parent is None and plan is not None:
@@ -66,7 +68,7 @@ def task_page(task: TaskView, plan: PlanView | None, width: int, now: float) -> 
 def _path(task: TaskView, plan: PlanView | None) -> list[str]:
     path: list[str] = []
     parent = task.parent
-    while plan is not None and parent in plan.tasks and len(path) < 16:
+    while plan is not None and parent is not None and parent in plan.tasks and len(path) < 16:
         path.insert(0, plan.tasks[parent].title)
         parent = plan.tasks[parent].parent
     return path
@@ -83,15 +85,14 @@ def _policy(plan: PlanView, width: int) -> list[Row]:
 
 def _draft_head(draft: DraftView, plan: PlanView | None, width: int) -> Content:
     face = draft_look(draft)
-    words = "refined draft" if draft.refines else "draft"
-    left = Content.assemble((f"{face.glyph} {face.word}", face.colour), (f"  {words} by ", DIM), line(draft.author))
+    by = line(draft.author)
     if draft.angle:
-        left = Content.assemble(left, ", ", line(f'"{draft.angle}"'))
-    need = f" of {plan.policy.need}" if plan else ""
-    right = Content(f"{draft.approvals}{need} approved")
-    if draft.mark is not None:
-        right = Content.assemble(bar(draft.mark), f" {draft.mark:.0f}  ", (right.plain, DIM))
-    return sides(left, right, width, 0.5)
+        by = Content.assemble(by, ", ", line(f'"{draft.angle}"'))
+    left = join((f"{face.glyph} {face.word}", face.colour), by, ("refined", DIM) if draft.refines else "")
+    tally = (f"{draft.approvals}/{plan.policy.need} ✔" if plan else f"{draft.approvals} ✔", DIM)
+    if draft.mark is None:
+        return sides(left, join(tally), width)
+    return sides(left, join(bar(draft.mark), f"{draft.mark:>3.0f}", tally, gap=" "), width)
 
 
 def drafts_page(task: TaskView, plan: PlanView | None, width: int, now: float) -> list[Row]:
@@ -124,27 +125,35 @@ def votes_page(task: TaskView, plan: PlanView | None, width: int, now: float) ->
     for draft in task.drafts:
         rows.append(Row(_draft_head(draft, plan, width), draft.id))
         if not draft.votes:
-            rows.append(Row(Content.styled("   no votes yet", DIM), draft.id))
+            rows.append(Row(Content.styled("  no votes yet", DIM), draft.id))
         for vote in draft.votes:
             rows += _rows(_vote(vote, width), draft.id)
         rows.append(Row(Content(""), draft.id))
+    if any(draft.votes for draft in task.drafts):
+        rows.append(Row(Content.styled("Marks: specific · distinct · complete", FAINT)))
     return rows
 
 
 def _vote(vote: VoteView, width: int) -> list[Content]:
     face = APPROVED if vote.approve else REFUSED
     head = Content.assemble(
-        "  ", (f"{face.glyph} {face.word:<8}", face.colour), "  ", column(vote.scorer, 10),
-        (f"  specific {vote.specific:>3}  distinct {vote.distinct:>3}  complete {vote.complete:>3}", DIM),
+        "  ",
+        (f"{face.glyph} {face.word:<8}", face.colour),
+        "  ",
+        column(vote.scorer, 10),
+        (f"  {vote.specific:>3} · {vote.distinct:>3} · {vote.complete:>3}", DIM),
     )
-    critique = paragraph(vote.critique, width, "", 6) if vote.critique.strip() else []
+    critique = paragraph(vote.critique, width, "", 4) if vote.critique.strip() else []
     return [sides(head, Content.styled(clock(vote.at), FAINT), width), *critique]
 
 
 def result_page(task: TaskView, plan: PlanView | None, width: int, now: float) -> list[Row]:
     """The work itself."""
     if not task.output:
-        waits = {State.CLAIMED: f"{task.holder or 'An executor'} works on it.", State.FAILED: "It failed: press r to try again."}
+        waits = {
+            State.CLAIMED: f"{task.holder or 'An executor'} works on it.",
+            State.FAILED: "It failed: press r to try again.",
+        }
         return _none(f"No result yet. {waits.get(task.state, '')}".strip(), width)
     head = join(("by", DIM), line(task.result_by), (clock(task.since) if task.since else "", DIM), gap=" ")
     return [Row(head), _BLANK, *_rows(paragraph(task.output, width))]
@@ -175,7 +184,9 @@ def agent_page(agent: AgentView, width: int, now: float) -> list[Row]:
     rows += _field("skills", ", ".join(agent.skills), width)
     rows += _field("speed", f"{agent.tokens_per_second:.1f} tokens/s" if agent.tokens_per_second else "", width)
     rows += _field("published", plural(agent.ops, "op"), width)
-    rows += _field("lives", "in this program" if agent.local else "in another program: it can't be ended from here", width)
+    rows += _field(
+        "lives", "in this program" if agent.local else "in another program: it can't be ended from here", width
+    )
     rows += _field("peer id", agent.peer, width, DIM)
     if agent.tail.strip():
         rows += [_BLANK, Row(Content.styled("It writes:", DIM)), *_rows(paragraph(agent.tail, width, "$secondary", 2))]

@@ -1,0 +1,99 @@
+"""Drives the terminal in a test: Textual needs asyncio, while this project's async tests run on trio."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from textual.pilot import Pilot
+
+from swarmtui.ui.app import SwarmApp
+from swarmtui.view import SwarmView
+
+from .sample import FakeSwarm, SampleConfig, now
+
+WIDE = (120, 36)
+NARROW = (80, 24)
+TINY = (50, 12)
+
+
+class Driver:
+    """A running terminal over a swarm that only notes what it is asked."""
+
+    def __init__(self, pilot: Pilot[int], app: SwarmApp, swarm: FakeSwarm) -> None:
+        self.pilot = pilot
+        self.app = app
+        self.swarm = swarm
+
+    async def press(self, *keys: str) -> None:
+        """Press keys one after the other and let all that follows happen."""
+        await self.pilot.press(*keys)
+        await self.settle()
+
+    async def type(self, text: str) -> None:
+        """Type text into the focused entry, as a paste."""
+        from textual.events import Paste
+
+        self.app.post_message(Paste(text))
+        await self.settle()
+
+    async def settle(self) -> None:
+        """Let all posted messages be handled."""
+        for _ in range(2):
+            await self.pilot.pause()
+
+    async def change(self, **fields: Any) -> None:
+        """Let the swarm show a newer picture."""
+        self.swarm.change(**fields)
+        self.app.refresh_view()
+        await self.settle()
+
+    async def until(self, true: Callable[[], bool], seconds: float = 20.0) -> None:
+        """Wait for something that another thread does."""
+        async with asyncio.timeout(seconds):
+            while not true():
+                await self.pilot.pause(0.01)
+
+    def text(self) -> str:
+        """Return what the screen shows."""
+        strips = self.app.screen._compositor.render_strips()
+        return "\n".join("".join(segment.text for segment in strip) for strip in strips)
+
+    def toasts(self) -> list[str]:
+        """Return the texts of the toasts shown so far, oldest first."""
+        return [note.message for note in self.app._notifications]
+
+    @property
+    def screen(self) -> str:
+        """The name of the topmost screen."""
+        return type(self.app.screen).__name__
+
+
+Scenario = Callable[[Driver], Awaitable[None]]
+
+
+def drive(
+    scenario: Scenario,
+    view: SwarmView | None = None,
+    size: tuple[int, int] = WIDE,
+    *,
+    keys: dict[str, str] | None = None,
+    goal: str | None = None,
+    swarm: FakeSwarm | None = None,
+    start: bool = True,
+) -> SwarmApp:
+    """Run a scenario on a fresh terminal; returns the application after its end."""
+    swarm = swarm or FakeSwarm(view)
+    app = SwarmApp(swarm, SampleConfig(keys=keys or {}), goal, now=now)
+
+    async def run() -> None:
+        async with app.run_test(size=size, notifications=True) as pilot:
+            driver = Driver(pilot, app, swarm)
+            if start:
+                await driver.until(lambda: app.started or bool(app.failure))
+            await driver.settle()
+            await scenario(driver)
+
+    asyncio.run(run())
+    return app

@@ -1,0 +1,410 @@
+"""Every key of the table does what it says."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from swarmtui.plan.ops import Note, Pause, Pick, Retry, SetPolicy, Veto
+from swarmtui.plan.state import State
+from swarmtui.ui.actions import ACTIONS
+from swarmtui.ui.palette import SwarmCommands
+from swarmtui.ui.screens.main import MainScreen
+from swarmtui.ui.widgets.lines import Lines
+
+from .driving import NARROW, WIDE, Driver, drive
+from .sample import FakeSwarm, ident, japan, plan_of, task, view_of
+
+
+def test_every_action_has_a_method() -> None:
+    for action in ACTIONS:
+        assert hasattr(Lines if action.scope == "list" else MainScreen, f"action_{action.name}"), action.name
+
+
+@pytest.mark.parametrize(("key", "role"), [("d", "decomposer"), ("s", "scorer"), ("e", "executor")])
+def test_add_an_agent(key: str, role: str) -> None:
+    async def scenario(d: Driver) -> None:
+        await d.press(key)
+        assert d.swarm.asked == [("add_agent", role, "", "", "", ())]
+        assert d.toasts() == ["add_agent is done"]
+
+    drive(scenario, view_of(japan()))
+
+
+@pytest.mark.parametrize(("key", "role"), [("D", "decomposer"), ("S", "scorer"), ("E", "executor")])
+def test_add_an_agent_with_a_form(key: str, role: str) -> None:
+    async def scenario(d: Driver) -> None:
+        await d.press(key)
+        assert d.screen == "Form"
+        await d.press(*"zoe", *(["tab"] * (3 if role == "decomposer" else 2)), *"write,sum", "enter")
+        assert d.swarm.asked == [("add_agent", role, "zoe", "", "", ("write", "sum"))]
+        await d.press(key, "escape")
+        assert len(d.swarm.asked) == 1
+
+    drive(scenario, view_of(japan()))
+
+
+def test_kill_asks_while_the_agent_works_and_no_is_the_default() -> None:
+    async def scenario(d: Driver) -> None:
+        await d.press("2", "x")
+        assert d.screen == "Confirm"
+        assert "End ada?" in d.text()
+        await d.press("enter")
+        assert d.swarm.asked == []
+        await d.press("x", "y")
+        assert d.swarm.asked == [("kill", "12D3KooWada")]
+
+    drive(scenario, view_of(japan()))
+
+
+def test_kill_from_elsewhere_first_goes_to_the_agents() -> None:
+    async def scenario(d: Driver) -> None:
+        await d.press("x")
+        assert d.swarm.asked == []
+        assert d.app.main.panel == "agents"
+
+    drive(scenario, view_of(japan()))
+
+
+def test_agents_that_are_elsewhere_or_gone_cannot_be_ended() -> None:
+    async def scenario(d: Driver) -> None:
+        await d.press("2", "down", "down", "down", "x", "down", "X")
+        assert d.swarm.asked == []
+        assert "another program" in d.toasts()[0]
+        assert "gone already" in d.toasts()[1]
+
+    drive(scenario, view_of(japan()))
+
+
+def test_crash_and_pause_an_agent() -> None:
+    async def scenario(d: Driver) -> None:
+        await d.press("2", "j", "X", "p")
+        assert d.swarm.asked == [("crash", "12D3KooWbob"), ("pause_agent", "12D3KooWbob", True)]
+
+    drive(scenario, view_of(japan()))
+
+
+def test_pause_on_the_plan_pauses_the_plan() -> None:
+    async def scenario(d: Driver) -> None:
+        await d.press("p")
+        assert d.swarm.asked == [("steer", ident("root"), Pause(on=True))]
+
+    drive(scenario, view_of(japan()))
+
+
+def test_policy_form() -> None:
+    async def scenario(d: Driver) -> None:
+        await d.press("Q", "backspace", *"lots", "enter")
+        assert d.screen == "Form"
+        assert "majority, two-thirds or all" in d.text()
+        await d.press(*(["backspace"] * 4), *"all", "enter")
+        (_, plan, act) = d.swarm.asked[0]
+        assert isinstance(act, SetPolicy)
+        assert (plan, act.policy.need, act.policy.of) == (ident("root"), 1, 1)
+
+    drive(scenario, view_of(japan()))
+
+
+@pytest.mark.parametrize(("key", "act"), [("a", Pick), ("v", Veto)])
+def test_pick_and_veto(key: str, act: type[Pick] | type[Veto]) -> None:
+    async def scenario(d: Driver) -> None:
+        await d.press(*(["down"] * 5), key)
+        assert d.swarm.asked == []
+        assert (d.app.main.panel, d.app.main.detail.tab) == ("detail", 1)
+        await d.press("j", key)
+        assert d.swarm.asked == [("steer", ident("root"), act(proposal=ident("by budget")))]
+
+    drive(scenario, view_of(japan()))
+
+
+def test_retry_asks_before_it_throws_a_result_away() -> None:
+    async def scenario(d: Driver) -> None:
+        await d.press("down", "down", "r")
+        assert d.swarm.asked == [("steer", ident("root"), Retry(task=ident("fares")))]
+        await d.press("down", "down", "r")
+        assert d.screen == "Confirm"
+        await d.press("y")
+        assert d.swarm.asked[1] == ("steer", ident("root"), Retry(task=ident("seats")))
+
+    drive(scenario, view_of(japan()))
+
+
+def test_note() -> None:
+    async def scenario(d: Driver) -> None:
+        await d.press("down", "i", "enter")
+        assert d.screen == "Form"
+        await d.press(*"By", "space", *"train!", "enter")
+        assert d.swarm.asked == [("steer", ident("root"), Note(task=ident("flights"), text="By train!"))]
+
+    drive(scenario, view_of(japan()))
+
+
+def test_steering_somebody_elses_plan_is_refused_with_a_reason() -> None:
+    async def scenario(d: Driver) -> None:
+        await d.press("p", "Q", "r", "i", "a")
+        assert d.swarm.asked == []
+        assert all("Only who gave this goal" in toast for toast in d.toasts())
+        assert d.screen == "MainScreen"
+
+    drive(scenario, view_of(plan_of(list(japan().tasks.values()), mine=False)))
+
+
+def test_fold_and_unfold() -> None:
+    async def scenario(d: Driver) -> None:
+        await d.press("down", "space")
+        assert "Reserve seats" not in d.text()
+        assert "▸" in d.text()
+        await d.press("right")
+        assert "Buy the rail pass" in d.text()
+        await d.press("left")
+        assert "Buy the rail pass" not in d.text()
+        await d.press("h")
+        assert d.app.main.plan_tree.key == ident("root")
+
+    drive(scenario, view_of(japan()))
+
+
+def test_a_branch_that_is_finished_folds_and_stays_open_when_unfolded() -> None:
+    async def scenario(d: Driver) -> None:
+        tasks = [t if t.id != ident("flights") else _with(t, state=State.DONE) for t in japan().tasks.values()]
+        await d.change(plan=plan_of(tasks))
+        assert "Reserve seats" not in d.text()
+        await d.press("down", "space")
+        await d.change(plan=plan_of(tasks))
+        assert "Reserve seats" in d.text()
+
+    drive(scenario, view_of(japan()))
+
+
+def _with(view: object, **fields: object) -> object:
+    import msgspec
+
+    return msgspec.structs.replace(view, **fields)  # type: ignore[type-var]
+
+
+def test_enter_opens_the_detail() -> None:
+    async def scenario(d: Driver) -> None:
+        await d.press("down", "down", "down", "down", "enter", "right", "right", "right")
+        assert d.app.main.panel == "detail"
+        assert "Kyoto to Hiroshima" in d.text()
+        await d.press("left")
+        assert d.app.main.detail.tab == 2
+
+    for size in (WIDE, NARROW):
+        drive(scenario, view_of(japan()), size)
+
+
+def test_filter_next_previous_and_end() -> None:
+    async def scenario(d: Driver) -> None:
+        tree = d.app.main.plan_tree
+        await d.press("slash", *"rea", "enter")
+        assert len(tree.matches) == 1
+        assert "Temples" not in d.text()
+        await d.press("n", "N")
+        assert d.screen == "MainScreen"
+        await d.press("escape")
+        assert "Temples" in d.text()
+        await d.press("slash", *"stalled", "enter")
+        assert tree.key == ident("temples")
+        await d.press("escape", "n")
+        assert d.screen == "GoalForm"
+
+    drive(scenario, view_of(japan()))
+
+
+def test_next_match_goes_round() -> None:
+    async def scenario(d: Driver) -> None:
+        tree = d.app.main.plan_tree
+        await d.press("slash", *"rail", "enter")
+        first = tree.key
+        await d.press("n")
+        assert tree.key != first
+        await d.press("n")
+        assert tree.key == first
+        await d.press("N")
+        assert tree.key != first
+
+    drive(scenario, view_of(japan()))
+
+
+def test_follow_goes_to_the_newest_change() -> None:
+    async def scenario(d: Driver) -> None:
+        await d.press("f")
+        await d.change(gossip=tuple(d.swarm.latest.gossip))
+        await d.change(gossip=d.swarm.latest.gossip[:2])
+        assert d.app.main.plan_tree.key == ident("fares")
+        assert "following" in d.text()
+        await d.press("f", "g")
+        await d.change(gossip=d.swarm.latest.gossip[:1])
+        assert d.app.main.plan_tree.key == ident("root")
+
+    drive(scenario, view_of(japan()))
+
+
+def test_export_writes_and_asks_before_writing_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    file = tmp_path / "plan-a-two-week-trip-to-japan.md"
+
+    async def scenario(d: Driver) -> None:
+        await d.press("w")
+        assert d.screen == "Form"
+        await d.press("enter")
+        await d.until(lambda: bool(d.toasts()))
+        assert str(file) in d.toasts()[0]
+        assert "Compare fares" in file.read_text()
+        file.write_text("mine")
+        await d.press("w", "enter")
+        assert d.screen == "Confirm"
+        await d.press("enter")
+        assert file.read_text() == "mine"
+        await d.press("w", "enter", "y")
+        await d.until(lambda: len(d.toasts()) == 2)
+        assert "Compare fares" in file.read_text()
+        await d.press("w", "tab", "tab", *(["shift+tab"] * 2), *(["end"]), *"x", "enter")
+
+    drive(scenario, view_of(japan()))
+
+
+def test_export_into_a_folder_that_is_missing_is_refused_in_the_form() -> None:
+    async def scenario(d: Driver) -> None:
+        await d.press("w", "home", *"nowhere", "slash", "enter")
+        assert d.screen == "Form"
+        assert "no folder" in d.text()
+
+    drive(scenario, view_of(japan()))
+
+
+def test_copy(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def scenario(d: Driver) -> None:
+        await d.press(*(["down"] * 4), "y")
+        assert d.app.clipboard.startswith("Reserve seats for the three")
+        await d.press("up", "y")
+        assert d.app.clipboard == "Buy the rail pass"
+
+    drive(scenario, view_of(japan()))
+
+
+def test_gossip_log_goes_to_the_task() -> None:
+    async def scenario(d: Driver) -> None:
+        await d.press("l")
+        assert d.screen == "GossipLog"
+        assert "ada proposed" in d.text()
+        await d.press("g", "down", "enter")
+        assert d.screen == "MainScreen"
+        assert d.app.main.plan_tree.key == ident("fares")
+        await d.press("l", "escape")
+        assert d.screen == "MainScreen"
+
+    drive(scenario, view_of(japan()))
+
+
+@pytest.mark.parametrize("size", [WIDE, NARROW])
+def test_panels(size: tuple[int, int]) -> None:
+    async def scenario(d: Driver) -> None:
+        main = d.app.main
+        for key, name in (("2", "agents"), ("3", "detail"), ("4", "gossip"), ("1", "plan")):
+            await d.press(key)
+            assert main.panel == name
+            assert main.focused is not None
+            assert main.focused.region.area > 0
+        for name in ("agents", "detail", "gossip", "plan"):
+            await d.press("tab")
+            assert main.panel == name
+        await d.press("shift+tab")
+        assert main.panel == "gossip"
+
+    drive(scenario, view_of(japan()), size)
+
+
+def test_moving() -> None:
+    async def scenario(d: Driver) -> None:
+        tree = d.app.main.plan_tree
+        places = []
+        for key in ("j", "down", "k", "up", "G", "g", "end", "home", "ctrl+d", "ctrl+u"):
+            await d.press(key)
+            places.append(tree.cursor)
+        assert places == [1, 2, 1, 0, 7, 0, 7, 0, 7, 0]
+
+    drive(scenario, view_of(japan()))
+
+
+def test_palette_has_every_command_and_the_other_plans() -> None:
+    async def scenario(d: Driver) -> None:
+        for key in ("colon", "ctrl+p"):
+            await d.press(key)
+            assert d.screen == "CommandPalette"
+            await d.press("escape")
+        titles = {entry.title for entry in SwarmCommands(d.app.main)._entries()}
+        assert all(a.help in titles for a in ACTIONS if a.palette and a.name != "palette")
+        await d.press("colon", *"other")
+        await d.until(lambda: "[/other]" in d.text())
+        await d.press("enter")
+        await d.until(lambda: bool(d.swarm.asked))
+        assert d.swarm.asked == [("show_plan", ident("other"))]
+
+    plan = japan()
+    drive(scenario, view_of(plan, plans=((ident("other"), "[/other] [b]plan"), (plan.id, plan.title))))
+
+
+def test_help_lists_every_key() -> None:
+    async def scenario(d: Driver) -> None:
+        await d.press("question_mark")
+        assert d.screen == "Help"
+        assert "Give the swarm a new goal" in d.text()
+        await d.press("G")
+        assert "Letters of agents" in d.text()
+        await d.press("escape")
+        assert d.screen == "MainScreen"
+
+    drive(scenario, view_of(japan()), NARROW)
+
+
+def test_quit_asks_while_agents_work() -> None:
+    async def scenario(d: Driver) -> None:
+        await d.press("q")
+        assert d.screen == "QuitConfirm"
+        await d.press("n")
+        assert d.app._exit is False
+        await d.press("q", "y")
+
+    app = drive(scenario, view_of(japan()))
+    assert app.return_code == 0
+    assert app.swarm.stopped  # type: ignore[attr-defined]
+
+
+def test_quit_at_once_when_nobody_works() -> None:
+    async def scenario(d: Driver) -> None:
+        await d.press("q")
+        assert d.app._exit is True
+
+    assert drive(scenario, view_of(japan(), agents=())).return_code == 0
+
+
+def test_ctrl_c_asks_and_the_second_quits() -> None:
+    async def scenario(d: Driver) -> None:
+        await d.press("ctrl+c")
+        assert d.screen == "QuitConfirm"
+        await d.press("ctrl+c")
+
+    assert drive(scenario, view_of(japan())).return_code == 130
+
+
+def test_keys_do_nothing_harmful_without_a_plan() -> None:
+    async def scenario(d: Driver) -> None:
+        await d.press("escape")
+        for key in ("a", "v", "r", "i", "Q", "w", "p", "y", "x", "X", "f", "l", "escape", "space", "enter", "1"):
+            await d.press(key)
+        assert d.swarm.asked == []
+        assert d.screen == "MainScreen"
+
+    drive(scenario, swarm=FakeSwarm())
+
+
+def test_a_task_without_a_plan_around_it_is_left_out() -> None:
+    async def scenario(d: Driver) -> None:
+        assert "alone" in d.text()
+
+    drive(
+        scenario, view_of(plan_of([task("alone", parent=None, depth=0, children=(ident("missing"), ident("alone")))]))
+    )
