@@ -14,6 +14,7 @@ import time
 from collections import deque
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
+from pathlib import Path
 from typing import Protocol
 
 import base58
@@ -22,7 +23,8 @@ from libp2p.peer.id import ID
 from multiaddr import Multiaddr
 
 from swarmtui.peer.addresses import listenable, real_addresses, split_address
-from swarmtui.peer.discovery import Dialler
+from swarmtui.peer.dialler import Dialler
+from swarmtui.peer.discovery import Folder, Mdns, swarm_tag
 from swarmtui.peer.gossip import SafeGossip
 from swarmtui.peer.host import SafeSwarm, guarded, make_host
 from swarmtui.peer.mesh import LeanRouter
@@ -48,8 +50,9 @@ WAITING_FRAMES = 1000
 """Frames that wait for a busy peer; beyond it the oldest stay and new ones are dropped (repair brings them)."""
 DIAL_S = 10.0
 
-_local: set[ID] = set()
-"""The hosts of this process. A process can't be stopped in part, so they needn't watch each other for silence."""
+_local: dict[ID, Libp2pNetwork] = {}
+"""The running networks of this process. A process can't be stopped in part, so they needn't watch each other for
+silence; and when one ends, the others needn't redial it."""
 
 
 class Key(Protocol):
@@ -72,10 +75,14 @@ class Libp2pNetwork:
         join: Sequence[str] = (),
         mdns: bool = True,
         secret: str = "",
+        folder: Path | None = None,
         rng: random.Random | None = None,
     ) -> None:
-        """`listen`: IPs. `join`: full multiaddrs; malformed ones become a notice. `secret`: '' lets anyone in."""
-        self._identity, self._listen, self._port, self._secret = identity, tuple(listen), port, secret
+        """`listen`: IPs. `join`: full multiaddrs; malformed ones become a notice. `secret`: '' lets anyone in.
+
+        `mdns` and `folder` (where the programs of this machine find each other) are for one network per process.
+        """
+        self._listen, self._port = tuple(listen), port
         self._topic = f"swarmtui/1/{swarm_name}"
         self._rng = rng or random.Random()
         self._strikes = Strikes(time.time, lambda at: time.strftime("%H:%M:%S", time.localtime(at)))
@@ -83,6 +90,9 @@ class Libp2pNetwork:
         self._id = self._host.get_id()
         self._peer_id: PeerId = self._id.to_base58()
         self._dialler = Dialler(self._peer_id, self._dial, self._connected, self._rng)
+        tag = swarm_tag(swarm_name, secret)
+        self._mdns = Mdns(tag, self._peer_id) if mdns else None
+        self._folder = Folder(folder, tag, self._peer_id) if folder is not None else None
         self._notices: list[str] = []
         self._addresses: list[str] = []
         self._present: dict[ID, PeerId] = {}
@@ -92,11 +102,13 @@ class Libp2pNetwork:
         self._requests: Requests | None = None
         self._validator: Validator = lambda data: False
         self._nursery: trio.Nursery | None = None
+        self._joined: set[PeerId] = set()
         self.dropped = 0
         """Frames dropped because the peer was too busy to take them."""
         for address in join:
             try:
                 self._keep(address)
+                self._joined.add(split_address(address)[0])
             except NetworkError as error:
                 self._notices.append(str(error))
 
@@ -114,7 +126,8 @@ class Libp2pNetwork:
 
     @property
     def notices(self) -> Sequence[str]:
-        return (*self._notices, *self._strikes.notices(), *self._dialler.problems.values())
+        finders = [finder.problem for finder in (self._mdns, self._folder) if finder is not None and finder.problem]
+        return (*self._notices, *finders, *self._strikes.notices(), *self._dialler.problems.values())
 
     # --- running
 
@@ -137,7 +150,7 @@ class Libp2pNetwork:
         self._requests = Requests(self._host, handler, self.fault)
         router = LeanRouter()
         gossip = SafeGossip(self._host, router, self._topic, self)
-        _local.add(self._id)
+        _local[self._id] = self
         try:
             async with AsyncExitStack() as stack:
                 await stack.enter_async_context(guarded(self._swarm))
@@ -151,6 +164,9 @@ class Libp2pNetwork:
                     self._nursery = nursery
                     nursery.start_soon(self._hand_over, events)
                     nursery.start_soon(self._dialler.run)
+                    for finder in (self._mdns, self._folder):
+                        if finder is not None:
+                            nursery.start_soon(finder.run, self._addresses, self._found, self._dialler.lost)
                     task_status.started()
                     try:
                         await trio.sleep_forever()
@@ -161,7 +177,10 @@ class Libp2pNetwork:
                             await self._host.close()
         finally:
             self._gossip = self._nursery = None
-            _local.discard(self._id)
+            if _local.get(self._id) is self:
+                del _local[self._id]
+            for other in _local.values():
+                other._forget(self._id)
 
     async def _start_listening(self, swarm: SafeSwarm) -> None:
         for ip in self._listen:
@@ -221,6 +240,11 @@ class Libp2pNetwork:
         self._keep(address)
         await trio.lowlevel.checkpoint()
 
+    def _forget(self, peer: ID) -> None:
+        """A node of this process has ended: unless we were told to join it, it's not expected back."""
+        if peer.to_base58() not in self._joined:
+            self._dialler.forget(peer.to_base58())
+
     def strike(self, peer: PeerId, reason: str) -> None:
         """Count a fault of this neighbour; five in a minute shut it out for three minutes."""
         if self._strikes.add(peer, reason) and self._nursery is not None:
@@ -232,6 +256,9 @@ class Libp2pNetwork:
     def _keep(self, address: str) -> None:
         peer, where = split_address(address)
         self._dialler.keep(peer, where, named=True)
+
+    def _found(self, peer: PeerId, address: str) -> None:
+        self._dialler.keep(peer, split_address(address)[1], named=False)
 
     async def _dial(self, peer: PeerId, where: str) -> None:
         if self._strikes.banned(peer):

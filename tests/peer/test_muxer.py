@@ -12,22 +12,19 @@ import trio.testing
 from libp2p.peer.id import ID
 from libp2p.stream_muxer.exceptions import MuxedConnUnavailable, MuxedStreamClosed, MuxedStreamEOF, MuxedStreamReset
 
-from swarmtui.peer.muxer import (
+from swarmtui.peer.muxer import MAX_INBOUND_STREAMS, PATIENCE_S, PING_AFTER_S, LeanYamux
+from swarmtui.peer.streams import (
     ACK,
     DATA,
     FIN,
     GO_AWAY,
     HEADER,
     INITIAL_WINDOW,
-    MAX_INBOUND_STREAMS,
-    PATIENCE_S,
     PING,
-    PING_AFTER_S,
     RST,
     SYN,
     WINDOW,
     LeanStream,
-    LeanYamux,
 )
 
 PEER = ID(b"\x00\x24\x08\x01\x12\x20" + b"x" * 32)
