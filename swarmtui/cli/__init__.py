@@ -11,15 +11,15 @@ import click
 from swarmtui.cli.failure import EXIT_INTERRUPTED, EXIT_TERMINATED, Failure, Terminated
 from swarmtui.cli.root import cli
 
-__all__ = ["main", "run"]
+__all__ = ["execute", "main"]
 
 
 def main() -> None:
     """Run the command that was typed and end the process with its exit code."""
-    sys.exit(run(sys.argv[1:]))
+    sys.exit(execute(sys.argv[1:]))
 
 
-def run(arguments: Sequence[str]) -> int:
+def execute(arguments: Sequence[str]) -> int:
     """Run a command and return its exit code: 0, 1 (failed), 2 (usage), 3 (stalled), 130 (Ctrl-C), 143 (SIGTERM).
 
     What goes wrong is one line on stderr. `--debug` (or SWARMTUI_DEBUG) lets the traceback through.

@@ -62,7 +62,7 @@ def to_markdown(
         out += [*_remarks(root), ""]
     if appendix:
         out += ["", *_appendix(plan, agents)]
-    return "\n".join(_squeezed(out)) + "\n"
+    return "\n".join(_squeezed(out)).rstrip("\n") + "\n"
 
 
 def _status(plan: PlanView) -> str:
