@@ -44,8 +44,8 @@ types: install-dev
 contracts: install-dev
 	@$(BIN)/lint-imports
 
-bench: install-dev ## figures of speed, as ratios
-	@$(BIN)/python -m pytest tests/benchmarks $(ARGS)
+bench: install-dev ## figures of speed (minutes)
+	@for file in tests/benchmarks/[a-z]*.py; do $(BIN)/python -m tests.benchmarks.$$(basename $$file .py) || exit 1; done
 
 screenshots: install-dev ## screenshots/*.svg
 	@$(BIN)/python scripts/screenshots.py
