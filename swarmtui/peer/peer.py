@@ -45,6 +45,8 @@ TICK_S = 1.0
 STOPPED_S = 3.0
 """A tick so late means that this process was stopped."""
 LEAVE_S = 1.0
+GOODBYE_S = 0.2
+"""For the goodbye to be on its way before the network closes."""
 LOAD_SLICE = 200
 
 
@@ -105,7 +107,7 @@ class Peer:
         )
         self._spread = Spread(self._store, network, self._presences, rng)
         self._repair = Repair(self._store, network, self._presences, rng)
-        self._settling = Settling(fresh, self.replica, network, self._presences.heard, self._repair)
+        self._settling = Settling(fresh, self._store, network, self._presences.heard, self._repair)
         self._repair.agreed = self._settling.agreed
         self._intake = Intake(self._store, network, self._presences, self._heard)
         self._herald = Herald(identity, card, self._store, self._spread, self._presences, now_ms, rng)
@@ -282,6 +284,7 @@ class Peer:
         if not self.silent:
             await self._spread.flush()
             await self._herald.send(leaving=True)
+            await trio.sleep(GOODBYE_S)  # publishing queues; closing the network now would drop it
 
     async def _load(self) -> None:
         if self._journal is None:

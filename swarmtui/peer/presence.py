@@ -208,8 +208,11 @@ class Presences:
 
     @property
     def skew_ms(self) -> int:
-        """How far the median of the others' clocks is ahead of ours."""
-        return int(statistics.median(self._offsets.values())) if self._offsets else 0
+        """How far the median of the others' clocks is ahead of ours (of two in the middle, the one nearer to ours)."""
+        if not self._offsets:
+            return 0
+        offsets = list(self._offsets.values())
+        return min(statistics.median_low(offsets), statistics.median_high(offsets), key=abs)
 
     def clock_notice(self) -> str:
         """Say so if our clock is off, with the remedy; '' if it isn't."""

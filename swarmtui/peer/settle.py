@@ -17,11 +17,11 @@ from collections.abc import Mapping
 import trio
 
 from swarmtui.plan.ops import OpId, PeerId
-from swarmtui.plan.replica import Replica
 
 from .network import Network
 from .presence import Heard
 from .repair import Repair
+from .store import Store
 
 SETTLE_S = 30.0
 """The longest wait."""
@@ -34,10 +34,10 @@ class Settling:
     """Knows in which plans a peer may speak."""
 
     def __init__(
-        self, fresh: bool, replica: Replica, network: Network, heard: Mapping[PeerId, Heard], repair: Repair
+        self, fresh: bool, store: Store, network: Network, heard: Mapping[PeerId, Heard], repair: Repair
     ) -> None:
         self._fresh = fresh
-        self._replica = replica
+        self._store = store
         self._network = network
         self._heard = heard
         self._repair = repair
@@ -55,7 +55,7 @@ class Settling:
         """We hold all that this peer holds now."""
         if self._fresh:
             return
-        for plan in self._replica.plans:
+        for plan in self._store.replica.plans:
             if plan not in self._plans:
                 self._agreed.setdefault(plan, set()).add(peer)
         self._something.set()
@@ -80,6 +80,12 @@ class Settling:
         self.settled(plan)
 
     def _missing(self, plan: OpId) -> list[PeerId]:
-        """Agents connected to us of whom we don't know that we hold what they hold."""
+        """Agents connected to us of whom we don't know that we hold what they hold, or held when we last heard them."""
         agreed = self._agreed.get(plan, set())
-        return [peer for peer in self._network.neighbours if peer in self._heard and peer not in agreed]
+        return [
+            peer
+            for peer in self._network.neighbours
+            if (heard := self._heard.get(peer)) is not None
+            and peer not in agreed
+            and not self._store.was(heard.presence.fingerprint)
+        ]

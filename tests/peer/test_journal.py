@@ -114,6 +114,10 @@ def test_a_file_of_a_later_version_isnt_touched(path: Path) -> None:
     assert path.exists()
 
 
+def tear(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[:8192] + b"\0" * 50_000)
+
+
 def fill(kept: Journal) -> None:
     """Make the disk full for this journal."""
     assert kept._db is not None
@@ -164,7 +168,7 @@ async def test_a_journal_that_breaks_while_it_runs_is_filled_again(
     await until(world.equal)
     await trio.sleep(1)
     await world.end(1)
-    path.write_bytes(path.read_bytes()[:8192] + b"\0" * 50_000)
+    tear(path)
     one = await world.start(1, journal=Journal(path), fresh=False)
     assert one.replica.count == 0
     assert any("set aside" in notice for notice in one.notices)
