@@ -72,7 +72,7 @@ def sentence(op: Op, plan: Plan, names: Names, find: Find) -> str:
         case Release(reason=reason):
             return f"{who} gave back {about}{': ' + reason if reason else ''}"
         case Result(output=output):
-            return f"{who} finished {about} ({len(output.split())} words)"
+            return f"{who} finished {about} ({words(len(output.split()))})"
         case Steer(act=act):
             return f"{who} {_decision(act, about, find)}"
         case _:
@@ -95,6 +95,11 @@ def _decision(act: Act, about: str, find: Find) -> str:
             return "paused the plan" if on else "let the plan go on"
         case _:
             return "decided something that this version doesn't know"
+
+
+def words(count: int) -> str:
+    """A count of words, in words."""
+    return f"{count} word{'s' if count != 1 else ''}"
 
 
 def quoted(angle: str) -> str:

@@ -64,8 +64,6 @@ def stall(plan: Plan, task: Task, living: Living) -> str:
 
 def _stalled_vote(plan: Plan, task: Task, living: Living) -> str:
     drafts = [draft for draft in task.drafts.values() if draft.counts and not draft.vetoed]
-    if not drafts:
-        return "" if living.decomposers else "every draft is vetoed and no decomposer is there: press d to add one"
     need = plan.policy.need
     if any(len(draft.approvals) + len(possible_voters(plan, draft, living)) >= need for draft in drafts):
         return ""

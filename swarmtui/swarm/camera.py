@@ -179,7 +179,9 @@ class Camera:
     def _living(self) -> Living:
         """Who can be heard, of all machines, and isn't resting."""
         heard: dict[PeerId, tuple[str, tuple[str, ...]]] = {
-            peer: (item.presence.role, tuple(item.presence.skills)) for peer, item in self._observer.presences.items()
+            peer: (item.presence.role, tuple(item.presence.skills))
+            for peer, item in self._observer.presences.items()
+            if self._heard_well(peer, item)
         }
         for peer, member in self._members.items():
             if member.state in ("running", "starting"):
@@ -228,7 +230,7 @@ class Camera:
             name=self.name(peer),
             role=_role(presence.role),
             local=False,
-            state="silent" if self._observer.silent_too_long(peer) else "running",
+            state="running" if self._heard_well(peer, heard) else "silent",
             doing=presence.doing,
             subject=presence.subject,
             since=presence.since / 1000,
@@ -239,6 +241,9 @@ class Camera:
             tail="",
             fault=self._fault(peer),
         )
+
+    def _heard_well(self, peer: PeerId, heard: Heard) -> bool:
+        return heard.connected and not self._observer.silent_too_long(peer)
 
     def _fault(self, peer: PeerId) -> str:
         if any(peer in plan.faulty for plan in self.replica.plans.values()):

@@ -1,0 +1,193 @@
+"""The local swarm as the screen uses it: real libp2p on loopback, the scripted model."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future
+from pathlib import Path
+
+import psutil
+import pytest
+
+from swarmtui.config import Config, load
+from swarmtui.plan.ops import Note, Pause
+from swarmtui.plan.state import State
+from swarmtui.swarm import Swarm, SwarmError
+from swarmtui.view import AgentView, SwarmView
+
+DEADLINE_S = 60.0
+
+
+def settings(folder: Path, **flags: object) -> Config:
+    own = {"model": "scripted", "seed": 7, "data_dir": str(folder), "swarm.mdns": False, "swarm.name": "test"}
+    return load(own | flags, {}, None, "tiny")
+
+
+def until(swarm: Swarm, true: Callable[[SwarmView], object]) -> SwarmView:
+    """The first picture that satisfies, or fail."""
+    end = time.monotonic() + DEADLINE_S
+    while time.monotonic() < end:
+        view = swarm.latest
+        if true(view):
+            return view
+        time.sleep(0.02)
+    raise AssertionError(f"not within {DEADLINE_S} s: {swarm.latest}")
+
+
+def said(future: Future[str]) -> str:
+    return future.result(DEADLINE_S)
+
+
+def agents(view: SwarmView, role: str) -> list[AgentView]:
+    return [agent for agent in view.agents if agent.role == role]
+
+
+@pytest.fixture
+def swarm(tmp_path: Path) -> Iterator[Swarm]:
+    one = Swarm(settings(tmp_path))
+    one.start()
+    yield one
+    assert one.stop()
+
+
+def test_a_goal_becomes_a_finished_plan(swarm: Swarm) -> None:
+    said(swarm.give_goal("Plan a party", "for nine"))
+    view = until(swarm, lambda v: v.plan and v.plan.done and v.complete)
+    plan = view.plan
+    assert plan is not None and plan.mine and plan.title == "Plan a party" and plan.detail == "for nine"
+    leaves = [task for task in plan.tasks.values() if not task.branch]
+    assert leaves and all(task.output and task.result_by for task in leaves)
+    assert plan.tasks[plan.root].output
+    assert view.scripted and view.model == "scripted"
+    assert view.gossip[0].text == "you gave the goal “Plan a party”"
+    assert swarm.summary["calls"]["work"] >= len(leaves)
+    # The observer's peer isn't among the agents, and nobody has heard of it.
+    assert len(view.agents) == 8 and not agents(view, "observer")
+
+
+def test_agents_come_rest_and_go(swarm: Swarm) -> None:
+    until(swarm, lambda v: len(v.agents) == 8)
+    assert said(swarm.add_agent("scorer", name="zara")) == "scorer zara has joined"
+    with pytest.raises(SwarmError, match="called zara"):
+        said(swarm.add_agent("scorer", name="zara"))
+    view = until(swarm, lambda v: len(agents(v, "scorer")) == 4)
+    zara = next(agent for agent in view.agents if agent.name == "zara")
+    said(swarm.pause_agent(zara.peer, True))
+    until(swarm, lambda v: any(a.peer == zara.peer and a.state == "paused" for a in v.agents))
+    assert said(swarm.kill(zara.peer)) == "zara has left"
+    until(swarm, lambda v: all(a.peer != zara.peer for a in v.agents))
+    with pytest.raises(SwarmError, match="another program"):
+        said(swarm.kill(zara.peer))
+    bob = agents(swarm.latest, "decomposer")[0]
+    assert said(swarm.crash(bob.peer)) == f"{bob.name} has crashed"
+    # Nobody said goodbye, so it's shown as silent until its presence has run out.
+    until(swarm, lambda v: [agent.state for agent in agents(v, "decomposer")] == ["running", "silent"])
+    you = agents(swarm.latest, "operator")[0]
+    with pytest.raises(SwarmError, match="program itself"):
+        said(swarm.kill(you.peer))
+
+
+def test_a_crashed_executors_claim_is_taken_over(tmp_path: Path) -> None:
+    swarm = Swarm(settings(tmp_path, **{"policy.lease_s": 3}))
+    swarm.start()
+    try:
+        said(swarm.give_goal("Plan a party"))
+        view = until(swarm, lambda v: v.plan and v.plan.counts["working"])
+        assert view.plan is not None
+        held = next(task for task in view.plan.tasks.values() if task.state is State.CLAIMED)
+        holder = next(agent for agent in view.agents if agent.name == held.holder)
+        other = next(agent for agent in agents(view, "executor") if agent != holder)
+        said(swarm.crash(holder.peer))
+        view = until(swarm, lambda v: v.plan and v.plan.done)
+        assert view.plan is not None
+        assert view.plan.tasks[held.id].result_by == other.name
+        assert any(line == f"{other.name} took over “{held.title}”" for _, line in view.plan.tasks[held.id].history)
+    finally:
+        assert swarm.stop()
+
+
+def test_a_plan_without_executors_says_so_and_goes_on_when_one_comes(tmp_path: Path) -> None:
+    swarm = Swarm(settings(tmp_path, **{"agents.executors": 0}))
+    swarm.start()
+    try:
+        said(swarm.give_goal("Plan a party"))
+        view = until(swarm, lambda v: v.plan and v.plan.stalled)
+        assert view.plan is not None and "press e to add one" in view.plan.stalled[0]
+        said(swarm.add_agent("executor"))
+        until(swarm, lambda v: v.plan and v.plan.done)
+    finally:
+        assert swarm.stop()
+
+
+def test_steering_reaches_the_plan(swarm: Swarm) -> None:
+    said(swarm.give_goal("Plan a party"))
+    view = until(swarm, lambda v: v.plan)
+    assert view.plan is not None
+    said(swarm.steer(view.plan.id, Pause(True)))
+    until(swarm, lambda v: v.plan and v.plan.paused)
+    said(swarm.steer(view.plan.id, Note(view.plan.root, "no [b]nuts[/b]")))
+    until(swarm, lambda v: v.plan and v.plan.tasks[v.plan.root].notes == ("no [b]nuts[/b]",))
+    said(swarm.steer(view.plan.id, Pause(False)))
+    until(swarm, lambda v: v.plan and v.plan.done)
+    with pytest.raises(SwarmError, match="isn't held"):
+        said(swarm.show_plan(b"\0" * 32))
+
+
+def test_an_unfinished_plan_is_taken_up_again_and_a_finished_one_is_not(tmp_path: Path) -> None:
+    config = settings(tmp_path, **{"agents.executors": 0})
+    first = Swarm(config)
+    first.start()
+    said(first.give_goal("Plan a party"))
+    view = until(first, lambda v: v.plan and v.plan.counts["ready"])
+    assert first.stop()
+    keys = {agent.peer for agent in view.agents}
+
+    second = Swarm(settings(tmp_path))
+    second.start()
+    again = until(second, lambda v: v.plan and v.plan.done and len(v.agents) == 8)
+    assert again.plan is not None and view.plan is not None and again.plan.id == view.plan.id
+    assert keys < {agent.peer for agent in again.agents}
+    assert not any(agent.fault for agent in again.agents)
+    calls = second.summary["calls"]
+    assert "draft" not in calls and "judge" not in calls  # what was decided stays decided
+    assert second.stop()
+
+    third = Swarm(settings(tmp_path))
+    third.start()
+    until(third, lambda v: len(v.agents) == 8)
+    assert third.latest.plan is None
+    assert third.stop()
+
+
+def test_two_programs_on_one_data_folder_do_not_share_a_voice(tmp_path: Path, swarm: Swarm) -> None:
+    with_it = Swarm(settings(tmp_path))
+    with_it.start()
+    mine = {agent.peer for agent in until(swarm, lambda v: len(v.agents) >= 8).agents if agent.local}
+    theirs = {agent.peer for agent in until(with_it, lambda v: len(v.agents) >= 8).agents if agent.local}
+    assert with_it.stop()
+    assert not mine & theirs
+
+
+def test_stopping_leaves_nothing_behind(tmp_path: Path) -> None:
+    process = psutil.Process()
+    threads, files = threading.active_count(), process.num_fds()
+    swarm = Swarm(settings(tmp_path))
+    swarm.start()
+    said(swarm.give_goal("Plan a party"))
+    assert swarm.stop()
+    assert swarm.error is None
+    assert threading.active_count() <= threads
+    assert process.num_fds() <= files
+    assert not process.children()
+    with pytest.raises(SwarmError, match="isn't running"):
+        said(swarm.give_goal("Plan another"))
+
+
+def test_a_model_that_is_not_there_is_said_before_anything_starts(tmp_path: Path) -> None:
+    swarm = Swarm(settings(tmp_path, model=str(tmp_path / "none.gguf")))
+    with pytest.raises(SwarmError) as caught:
+        swarm.start()
+    assert "none.gguf" in str(caught.value)
+    assert swarm.stop()
