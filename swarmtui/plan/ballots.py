@@ -7,8 +7,8 @@ from collections.abc import Collection, Sequence
 from itertools import islice
 
 from . import rules
-from .nodes import Ballot, Node, Votes, take_out
-from .ops import MAX_PROPOSALS_PER_AUTHOR, Op, PeerId
+from .nodes import Ballot, Node, put, take_out
+from .ops import MAX_PROPOSALS_PER_AUTHOR, Op, PeerId, Vote
 from .rules import Term
 
 
@@ -56,70 +56,65 @@ def limit(node: Node, author: PeerId) -> None:
     contest.within[author] = within
 
 
-def add_vote(ballot: Ballot, op: Op, approve: bool, allowed: Collection[PeerId]) -> tuple[bool, bool]:
+def put_vote(ballot: Ballot, op: Op, approve: bool, on: bool, allowed: Collection[PeerId]) -> tuple[bool, bool]:
     """*A scorer counts once per proposal, at the hlc of its first approving vote.* Its latest vote is shown.
 
     Args:
+        on: add the vote, or take it out.
         allowed: the policy's closed list; empty: anyone.
 
     Returns:
         Whether the draft's approvals, counted by any policy, differ; whether what's shown of it differs.
     """
-    votes = ballot.cast.get(op.author)
+    scorer, entry = op.author, (op.hlc, op.id, op)
+    first = old_first = ballot.firsts.get(scorer)
+    votes = ballot.cast.get(scorer)
     if votes is None:
-        votes = ballot.cast[op.author] = Votes()
-    entry = (op.hlc, op.id, op)
-    first = votes.approving[0][0] if votes.approving else None
-    insort(votes.all, entry)
-    if approve:
-        insort(votes.approving, entry)
-    return _recount(ballot, op.author, votes, first, allowed)
-
-
-def drop_vote(ballot: Ballot, op: Op, approve: bool, allowed: Collection[PeerId]) -> tuple[bool, bool]:
-    """Undo :func:`add_vote`."""
-    votes = ballot.cast[op.author]
-    entry = (op.hlc, op.id, op)
-    first = votes.approving[0][0] if votes.approving else None
-    take_out(votes.all, entry)
-    if approve:
-        take_out(votes.approving, entry)
-    if not votes.all:
-        del ballot.cast[op.author]
-    return _recount(ballot, op.author, votes, first, allowed)
-
-
-def _recount(
-    ballot: Ballot, scorer: PeerId, votes: Votes, old_first: int | None, allowed: Collection[PeerId]
-) -> tuple[bool, bool]:
+        votes = ballot.cast[scorer] = [entry]
+    else:
+        put(votes, entry, on)
+    if approve and on:
+        first = op.hlc if old_first is None else min(op.hlc, old_first)
+    elif approve:
+        first = next((hlc for hlc, _, vote in votes if _approves(vote)), None)
+    if not votes:
+        del ballot.cast[scorer]
     shown = not allowed or scorer in allowed
-    latest = votes.all[-1][2] if votes.all else None
-    differs = shown and latest is not ballot.votes.get(scorer)
-    if differs:
-        if latest is not None:
-            ballot.votes[scorer] = latest
-        else:
-            del ballot.votes[scorer]
-    first = votes.approving[0][0] if votes.approving else None
+    differs = shown and _show(ballot, scorer, votes[-1][2] if votes else None)
     if first == old_first:
         return False, differs
     if old_first is not None:
         take_out(ballot.tally, (old_first, scorer))
+        del ballot.firsts[scorer]
         ballot.approvals.pop(scorer, None)
     if first is not None:
         insort(ballot.tally, (first, scorer))
+        ballot.firsts[scorer] = first
         if shown:
             ballot.approvals[scorer] = first
     return True, differs or shown
+
+
+def _approves(op: Op) -> bool:
+    return isinstance(op.body, Vote) and op.body.approve
+
+
+def _show(ballot: Ballot, scorer: PeerId, latest: Op | None) -> bool:
+    """Show a scorer's latest vote; whether it's another than before."""
+    if latest is ballot.votes.get(scorer):
+        return False
+    if latest is None:
+        del ballot.votes[scorer]
+    else:
+        ballot.votes[scorer] = latest
+    return True
 
 
 def show_allowed(ballot: Ballot, allowed: Collection[PeerId]) -> bool:
     """Show the votes of those that the latest policy allows; whether that's a different set."""
     old = set(ballot.votes)
     ballot.approvals = {scorer: at for at, scorer in ballot.tally if not allowed or scorer in allowed}
-    ballot.votes = {
-        scorer: votes.all[-1][2] for scorer, votes in ballot.cast.items() if not allowed or scorer in allowed
-    }
+    ballot.votes = {scorer: votes[-1][2] for scorer, votes in ballot.cast.items() if not allowed or scorer in allowed}
     return old != set(ballot.votes)
 
 

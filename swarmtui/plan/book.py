@@ -7,14 +7,13 @@ what it rests on is, ungrounded once at most; so the cost of all that is spread 
 
 from __future__ import annotations
 
-from bisect import insort
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 from . import ballots, rules
 from .envelope import task_id
 from .flow import Flow
-from .nodes import Ballot, Entry, Node, take_out
+from .nodes import Ballot, Entry, Node, put
 from .ops import (
     MAX_DEPTH,
     Body,
@@ -61,6 +60,7 @@ class PlanBook:
         self._dependents: dict[bytes, list[Op]] = {}
         self._displaced: set[OpId] = set()
         self._policies: list[tuple[int, OpId, Op]] = []
+        self._notes: dict[TaskId, list[Entry]] = {}
         self._pauses: list[tuple[Hlc, OpId, bool]] = []
         self._allowed = frozenset(body.policy.scorers)
         self._policies_changed = False
@@ -84,8 +84,7 @@ class PlanBook:
             do = self._doers.get(type(op.body))
             if do is not None:
                 do(op, op.body, True, changes)
-            for provided in self._provides(op):
-                stack.extend(self._dependents.get(provided, ()))
+            self._push_dependents(op, stack)
 
     def displace(self, op: Op, changes: Changes) -> None:
         """Make an op, which stands second in its slot now, mean nothing, and all that rests on it."""
@@ -96,8 +95,7 @@ class PlanBook:
             if op.id in self.grounded:
                 self.grounded.discard(op.id)
                 order.append(op)
-                for provided in self._provides(op):
-                    stack.extend(self._dependents.get(provided, ()))
+                self._push_dependents(op, stack)
         for op in reversed(order):  # what rests on an op is undone before it
             undo = self._doers.get(type(op.body))
             if undo is not None:
@@ -122,12 +120,16 @@ class PlanBook:
 
     # -- grounding
 
-    def _provides(self, op: Op) -> Iterator[bytes]:
-        """What others can refer to once this op is grounded: itself, and the tasks that it makes."""
-        yield op.id
+    def _push_dependents(self, op: Op, stack: list[Op]) -> None:
+        """Push what refers to an op or to the tasks that it makes."""
+        waiting = self._dependents.get(op.id)
+        if waiting:
+            stack.extend(waiting)
         if type(op.body) is Proposal:
-            for index in range(len(op.body.steps)):
-                yield task_id(op.id, index)
+            for task in self._ballots[op.id].tasks:
+                waiting = self._dependents.get(task.id)
+                if waiting:
+                    stack.extend(waiting)
 
     def _fits(self, op: Op) -> bool:
         """Whether all that an op refers to is grounded, of the right kind, and earlier."""
@@ -210,8 +212,7 @@ class PlanBook:
         ballot = self._ballots[body.proposal]
         if op.author == ballot.op.author:
             return
-        count = ballots.add_vote if on else ballots.drop_vote
-        recounted, differs = count(ballot, op, body.approve, self._allowed)
+        recounted, differs = ballots.put_vote(ballot, op, body.approve, on, self._allowed)
         if differs:
             self._touch(ballot.node, changes)
         if recounted:
@@ -226,25 +227,23 @@ class PlanBook:
 
     def _claim(self, op: Op, body: Claim, on: bool, changes: Changes) -> None:
         node = self._nodes[body.task]
-        work, key = node.working(), ClaimKey(op.hlc, rules.lot(body.task, op.author), op.id, op)
+        key = ClaimKey(op.hlc, rules.lot(body.task, op.author), op.id, op)
+        node.working().put_claim(key, body.prior, on)
         if on:
             self._claims[op.id] = op
-            work.add_claim(key, body.prior)
         else:
             del self._claims[op.id]
-            work.drop_claim(key, body.prior)
         self._flow.leave(node)
 
     def _release(self, op: Op, body: Release, on: bool, changes: Changes) -> None:
         node = self._node_of_claim(body.claim)
-        change = node.working().add_release if on else node.working().drop_release
-        change(body.claim, (op.hlc, op.id))
+        node.working().put_release(body.claim, (op.hlc, op.id), on)
         self._flow.leave(node)
 
     def _result(self, op: Op, body: Result, on: bool, changes: Changes) -> None:
         node = self._node_of_claim(body.claim)
         key = ResultKey(op.hlc, op.id, op, self._claims[body.claim].hlc)
-        _put(node.working().results, key, on)
+        put(node.working().results, key, on)
         self._flow.leave(node)
 
     def _node_of_claim(self, claim: OpId) -> Node:
@@ -254,26 +253,26 @@ class PlanBook:
         act = body.act
         if isinstance(act, (Pick, Veto)):
             ballot = self._ballots[act.proposal]
-            _put(ballot.words, (op.hlc, op.id, isinstance(act, Pick)), on)
+            put(ballot.words, (op.hlc, op.id, isinstance(act, Pick)), on)
             self._decide(ballot, changes)
         elif isinstance(act, Retry):
             node = self._nodes[act.task]
-            _put(node.working().retries, (op.hlc, op.id), on)
+            node.working().put_retry((op.hlc, op.id), on)
             self._flow.leave(node)
         elif isinstance(act, Note):
             node = self._nodes[act.task]
-            notes: list[Entry] = node.working().notes
-            _put(notes, (op.hlc, op.id, op), on)
+            notes = self._notes.setdefault(act.task, [])
+            put(notes, (op.hlc, op.id, op), on)
             node.notes = tuple(entry[2] for entry in notes)
             self._touch(node, changes)
         elif isinstance(act, Pause):
-            _put(self._pauses, (op.hlc, op.id, act.on), on)
+            put(self._pauses, (op.hlc, op.id, act.on), on)
             paused = bool(self._pauses) and self._pauses[-1][2]
             if paused != self.plan.paused:
                 self.plan.paused = paused
                 changes.plans.add(self.plan.id)
         elif isinstance(act, SetPolicy):
-            _put(self._policies, (op.seq, op.id, op), on)
+            put(self._policies, (op.seq, op.id, op), on)
             self._policies_changed = True
 
     def _touch(self, node: Node, changes: Changes) -> None:
@@ -338,11 +337,3 @@ def _doers(book: PlanBook) -> dict[type[Body], Doer]:
         Result: book._result,
         Steer: book._steer,
     }
-
-
-def _put(ordered: list[Any], entry: Any, on: bool) -> None:
-    """Add an entry to a sorted list, or take it out."""
-    if on:
-        insort(ordered, entry)
-    else:
-        take_out(ordered, entry)

@@ -155,7 +155,11 @@ def seal(identity: Identity, plan: OpId, seq: int, hlc: Hlc, body: Body) -> Op:
     payload = _encoder.encode(_Sealed(VERSION, plan, identity.peer_id, seq, hlc, body))
     if len(payload) > MAX_OP_BYTES - 80:
         raise InvalidOp(f"the op is larger than {MAX_OP_BYTES} bytes")
-    return _decode(payload, identity.sign(SIGNED_PREFIX + payload), identity.peer_id)
+    try:
+        head = _header_decoder.decode(payload)
+    except msgspec.MsgspecError as error:
+        _undecodable(error)
+    return _decode(head, payload, identity.sign(SIGNED_PREFIX + payload), identity.peer_id)
 
 
 def to_wire(op: Op) -> bytes:
@@ -173,26 +177,22 @@ def open_op(wire: bytes) -> Op:
         raise InvalidOp(f"the op is larger than {MAX_OP_BYTES} bytes")
     try:
         payload, signature = _wire_decoder.decode(wire)
-        author = _header_decoder.decode(payload).author
+        head = _header_decoder.decode(payload)
     except (msgspec.MsgspecError, ValueError, RecursionError) as error:
         _undecodable(error)
-    key, author = _author(author)
+    key, author = _author(head.author)
     try:
         key.verify(SIGNED_PREFIX + payload, signature)
     except (CryptoError, ValueError):
         raise InvalidOp("the signature is bad") from None
-    return _decode(payload, signature, author)
+    return _decode(head, payload, signature, author)
 
 
 def _undecodable(error: Exception) -> NoReturn:
     raise InvalidOp(f"undecodable: {error}") from None
 
 
-def _decode(payload: bytes, signature: bytes, author: PeerId) -> Op:
-    try:
-        head = _header_decoder.decode(payload)
-    except (msgspec.MsgspecError, ValueError, RecursionError) as error:
-        _undecodable(error)
+def _decode(head: Payload, payload: bytes, signature: bytes, author: PeerId) -> Op:
     if head.v != VERSION:
         raise InvalidOp(f"version {head.v} isn't known")
     body = _decode_body(payload, head)

@@ -19,12 +19,12 @@ def take_out(ordered: list[Any], entry: Any) -> None:
     del ordered[bisect_left(ordered, entry)]
 
 
-@dataclass(slots=True, eq=False)
-class Votes:
-    """One scorer's votes on one draft, in order."""
-
-    all: list[Entry] = field(default_factory=list)
-    approving: list[Entry] = field(default_factory=list)
+def put(ordered: list[Any], entry: Any, on: bool) -> None:
+    """Add an entry to a sorted list, or take it out."""
+    if on:
+        insort(ordered, entry)
+    else:
+        take_out(ordered, entry)
 
 
 @dataclass(slots=True, eq=False)
@@ -34,9 +34,12 @@ class Ballot(Draft):
     node: Node = None  # type: ignore[assignment]  # always given; dataclass order wants a default
     tasks: tuple[Node, ...] = ()
     """The tasks that its steps became, in order."""
-    cast: dict[PeerId, Votes] = field(default_factory=dict)
+    cast: dict[PeerId, list[Entry]] = field(default_factory=dict)
+    """Each scorer's votes, in order, also of scorers that no policy allows."""
+    firsts: dict[PeerId, Hlc] = field(default_factory=dict)
+    """Each scorer's first approval."""
     tally: list[tuple[Hlc, PeerId]] = field(default_factory=list)
-    """Each scorer's first approval, earliest first, also of scorers that no policy allows."""
+    """The same, earliest first."""
     words: list[tuple[Hlc, OpId, bool]] = field(default_factory=list)
     """The operator's picks (True) and vetoes (False), in order."""
     quorum_at: Hlc | None = None
@@ -46,46 +49,49 @@ class Ballot(Draft):
 
 @dataclass(slots=True, eq=False)
 class Work:
-    """What was said of a task by those who do it, and the operator's words on it."""
+    """What was said of a task by those who do it, and the operator's retries. What's rare is made when first needed."""
 
     claims: list[ClaimKey] = field(default_factory=list)
-    followers: dict[OpId, list[ClaimKey]] = field(default_factory=dict)
-    releases: dict[OpId, list[tuple[Hlc, OpId]]] = field(default_factory=dict)
     results: list[ResultKey] = field(default_factory=list)
-    retries: list[tuple[Hlc, OpId]] = field(default_factory=list)
-    notes: list[Entry] = field(default_factory=list)
-    released: dict[OpId, Hlc] = field(default_factory=dict)
-    """First release of each claim."""
+    followers: dict[OpId, list[ClaimKey]] | None = None
+    """Claims by the claim that they take over."""
+    released: dict[OpId, Hlc] | None = None
+    """First release of each released claim."""
+    releases: dict[OpId, list[tuple[Hlc, OpId]]] | None = None
+    """All of them."""
+    retries: list[tuple[Hlc, OpId]] | None = None
 
     @property
     def retried_at(self) -> Hlc:
         """The latest retry; -1 without one."""
         return self.retries[-1][0] if self.retries else -1
 
-    def add_claim(self, key: ClaimKey, prior: OpId) -> None:
-        insort(self.claims, key)
+    def put_claim(self, key: ClaimKey, prior: OpId, on: bool) -> None:
+        """Add a claim, or take it out."""
+        put(self.claims, key, on)
         if prior:
-            insort(self.followers.setdefault(prior, []), key)
-
-    def drop_claim(self, key: ClaimKey, prior: OpId) -> None:
-        take_out(self.claims, key)
-        if prior:
-            take_out(self.followers[prior], key)
+            if self.followers is None:
+                self.followers = {}
+            put(self.followers.setdefault(prior, []), key, on)
             if not self.followers[prior]:
                 del self.followers[prior]
 
-    def add_release(self, claim: OpId, at: tuple[Hlc, OpId]) -> None:
+    def put_release(self, claim: OpId, at: tuple[Hlc, OpId], on: bool) -> None:
+        """Add a release, or take it out."""
+        if self.releases is None or self.released is None:
+            self.releases, self.released = {}, {}
         entries = self.releases.setdefault(claim, [])
-        insort(entries, at)
-        self.released[claim] = entries[0][0]
-
-    def drop_release(self, claim: OpId, at: tuple[Hlc, OpId]) -> None:
-        entries = self.releases[claim]
-        take_out(entries, at)
+        put(entries, at, on)
         if entries:
             self.released[claim] = entries[0][0]
         else:
             del self.releases[claim], self.released[claim]
+
+    def put_retry(self, at: tuple[Hlc, OpId], on: bool) -> None:
+        """Add a retry, or take it out."""
+        if self.retries is None:
+            self.retries = []
+        put(self.retries, at, on)
 
 
 @dataclass(slots=True, eq=False)

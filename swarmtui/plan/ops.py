@@ -40,7 +40,7 @@ Skill = Annotated[str, Meta(min_length=1, max_length=40)]
 Mark = Annotated[int, Meta(ge=0, le=100)]
 
 
-class Part(msgspec.Struct, frozen=True, omit_defaults=True):
+class Part(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     """A piece of a body. Defaults are left out on the wire; fields that a later version adds are ignored."""
 
 
@@ -220,7 +220,7 @@ AnyBody: TypeAlias = Goal | Proposal | Vote | Claim | Release | Result | Steer
 """The bodies that this version knows."""
 
 
-class Payload(msgspec.Struct, frozen=True):
+class Payload(msgspec.Struct, frozen=True, gc=False):
     """The signed part of an op, as it travels."""
 
     v: int
@@ -231,7 +231,7 @@ class Payload(msgspec.Struct, frozen=True):
     body: msgspec.Raw
 
 
-class Op(msgspec.Struct, frozen=True, eq=False):
+class Op(msgspec.Struct, frozen=True, eq=False, gc=False):
     """An op that was checked and decoded. Equal to another by identity; compare `id`s.
 
     `plan` is always filled: for a goal it's the goal's own id, though it travels empty.

@@ -143,8 +143,8 @@ def follows_from(prior: Hlc, released_at: Hlc | None, lease_s: int) -> Hlc:
 
 def hold(
     claims: Sequence[ClaimKey],
-    followers: Mapping[OpId, Sequence[ClaimKey]],
-    released: Mapping[OpId, Hlc],
+    followers: Mapping[OpId, Sequence[ClaimKey]] | None,
+    released: Mapping[OpId, Hlc] | None,
     since: Hlc,
     lease_s: int,
     attempts: int,
@@ -166,9 +166,9 @@ def hold(
         return NO_HOLD
     chain, releases, link = [first.op], 0, first
     while True:
-        released_at = released.get(link.id)
+        released_at = released.get(link.id) if released else None
         successor = None
-        candidates = followers.get(link.id)
+        candidates = followers.get(link.id) if followers else None
         if candidates:
             successor = _first_from(candidates, follows_from(link.hlc, released_at, lease_s))
         if released_at is not None and (successor is None or successor.hlc > released_at):
