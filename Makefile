@@ -25,6 +25,7 @@ install-dev: ## the same and what the tests need
 	@$(INSTALL) dev
 
 test: install-dev ## every test
+	@echo "== tests"
 	@$(BIN)/python -m pytest $(ARGS)
 
 quick: install-dev ## the tests that need no model, process or socket
@@ -36,12 +37,15 @@ format: install-dev ## rewrite the code in the house's format
 	@$(BIN)/ruff format . && $(BIN)/ruff check --fix .
 
 lint: install-dev
+	@echo "== format and lint"
 	@$(BIN)/ruff format --check . && $(BIN)/ruff check .
 
 types: install-dev
+	@echo "== types"
 	@$(BIN)/mypy
 
 contracts: install-dev
+	@echo "== import contracts"
 	@$(BIN)/lint-imports
 
 bench: install-dev ## figures of speed (minutes)
