@@ -12,6 +12,7 @@ import trio
 
 from swarmtui.llm import models, process, wire
 from swarmtui.llm.fair import FairQueue
+from swarmtui.llm.machine import EngineNumbers
 from swarmtui.llm.model import Likelihood, ModelError, Reply, Request
 
 RATE_WINDOW_S = 5.0
@@ -30,8 +31,6 @@ class EngineSettings(msgspec.Struct, frozen=True, kw_only=True):
     slots: int = 0
     """Requests worked on at the same time; the KV cache grows with it (4 if 0)."""
     gpu_layers: int = 0
-    log: Path | None = None
-    """Where llama.cpp's messages go; None drops them."""
 
 
 class _Ticket:
@@ -66,10 +65,14 @@ class EngineModel:
     lost. It's then started again, after a pause that grows while it keeps dying.
     """
 
-    def __init__(self, path: Path, settings: EngineSettings | None = None, *, name: str = "") -> None:
-        self._path = path
+    def __init__(
+        self, file: models.ModelFile | Path, settings: EngineNumbers | None = None, *, log: Path | None = None
+    ) -> None:
+        self._path = file.path if isinstance(file, models.ModelFile) else file
+        self._name = file.name if isinstance(file, models.ModelFile) else file.stem
         self._settings = settings or EngineSettings()
-        self._name = name
+        self._log = log
+        """Where llama.cpp's messages go; None drops them."""
         self._process: trio.Process | None = None
         self._outgoing: trio.MemorySendChannel[wire.ToEngine] | None = None
         self._queue: FairQueue[_Ticket] = FairQueue()
@@ -89,7 +92,7 @@ class EngineModel:
     @property
     def name(self) -> str:
         """Short name for the screen."""
-        return self._name or self._path.stem
+        return self._name
 
     @property
     def slots(self) -> int:
@@ -156,14 +159,24 @@ class EngineModel:
     async def generate(self, request: Request, on_text: Callable[[str], None] | None = None) -> Reply:
         """See `Model.generate`. When cancelled, the engine stops working on it within a step."""
         message = wire.Generate(
-            id=self._number(), system=request.system, prompt=request.prompt, schema=request.schema,
-            max_tokens=request.max_tokens, temperature=request.temperature, seed=request.seed,
+            id=self._number(),
+            system=request.system,
+            prompt=request.prompt,
+            schema=request.schema,
+            max_tokens=request.max_tokens,
+            temperature=request.temperature,
+            seed=request.seed,
         )
         answer = await self._ask(request.agent, request.priority, message, on_text)
         assert isinstance(answer, wire.Done)
         return Reply(
-            text=answer.text, value=answer.value, tokens_in=answer.tokens_in, tokens_cached=answer.tokens_cached,
-            tokens_out=answer.tokens_out, seconds=answer.seconds, cut=answer.cut,
+            text=answer.text,
+            value=answer.value,
+            tokens_in=answer.tokens_in,
+            tokens_cached=answer.tokens_cached,
+            tokens_out=answer.tokens_out,
+            seconds=answer.seconds,
+            cut=answer.cut,
         )
 
     async def likelihood(self, request: Likelihood) -> list[float]:
@@ -234,7 +247,7 @@ class EngineModel:
             self._refuse(str(error), error.remedy)
             return
         try:
-            self._process = await process.spawn(self._settings.log)
+            self._process = await process.spawn(self._log)
         except OSError as error:
             self._refuse(f"the engine can't be started: {error}", "")
             return
@@ -255,7 +268,10 @@ class EngineModel:
     def _order(self) -> wire.Open:
         settings = self._settings
         return wire.Open(
-            path=str(self._path), threads=settings.threads, context=settings.context, slots=settings.slots,
+            path=str(self._path),
+            threads=settings.threads,
+            context=settings.context,
+            slots=settings.slots,
             gpu_layers=settings.gpu_layers,
         )
 
@@ -274,7 +290,7 @@ class EngineModel:
         while True:
             try:
                 data = await child.stdout.receive_some(65_536)
-                for message in unframer.feed(data):
+                for message in unframer.feed(bytes(data)):
                     self._hear(message)
             except trio.BrokenResourceError:
                 return

@@ -31,8 +31,8 @@ class Vocabulary(Protocol):
 class Decoder:
     """One answer in the making. Feed the model what `take_tokens` gives, hand the last one's logits to `sample`.
 
-    Never asks for more than `max_tokens` tokens: when they're used up the value is closed as the schema allows and `cut`
-    is set.
+    Never asks for more than `max_tokens` tokens: when they're used up the value is closed as the schema allows and
+    `cut` is set.
     """
 
     def __init__(
@@ -190,25 +190,30 @@ class Decoder:
     # Numbers and choices
 
     def _number(self, logits: Logits, ask: Number) -> None:
-        banned: set[int] = set()
-        while len(banned) < TRIES:
-            token = self._sampler.pick(logits, banned)
-            piece = self._vocabulary.piece(token).decode("ascii", "replace").lstrip(" " if not self._digits else "")
-            grown = self._digits + piece
-            if piece.isdigit() and piece.isascii() and self._digits != "0" and int(grown) <= ask.most:
-                self._digits = grown
-                self._stream.append(piece)
-                if not self._push([token]):
-                    self._close()
-                return
-            if self._digits and int(self._digits) >= ask.least and not piece[:1].isdigit():
-                break
-            banned.add(token)
-        number = int(self._digits or ask.least)
-        if not ask.least <= number <= ask.most or not self._digits:
-            number = min(ask.most, max(ask.least, number))
-            self._pending = str(number) if not self._digits else ""
-        self._advance(number)
+        """Write one more digit, if one must or may stand here and the model wants it."""
+        digits = {tokens[0]: i for i in range(10) if len(tokens := self._vocabulary.tokens(str(i))) == 1}
+        allowed = [token for token, digit in digits.items() if self._digits != "0" and self._fits(digit, ask)]
+        must = not self._digits or int(self._digits) < ask.least
+        token = self._sampler.among(logits, allowed) if must and allowed else self._sampler.pick(logits)
+        if token in allowed:
+            digit = str(digits[token])
+            self._digits += digit
+            self._stream.append(digit)
+            if not self._push([token]):
+                self._close()
+            return
+        if not self._digits:
+            # A vocabulary without plain digits.
+            self._digits = self._pending = str(ask.least)
+            self._stream.append(self._digits)
+        self._advance(int(self._digits))
+
+    def _fits(self, digit: int, ask: Number) -> bool:
+        """Whether the number can still come to lie in its range with this digit next."""
+        low = high = int(f"{self._digits}{digit}")
+        while high < ask.least and low:
+            low, high = low * 10, high * 10 + 9
+        return low <= ask.most and high >= ask.least
 
     def _choice(self, logits: Logits) -> None:
         """Take one step down the tree of the options' tokens."""

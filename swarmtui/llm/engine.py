@@ -1,10 +1,11 @@
-"""The engine: a process of its own that holds one model and answers all local agents (`python -m swarmtui.llm.engine`).
+"""The engine: a process of its own that holds one model and answers all local agents.
 
-Reads messages (see `wire`) from its stdin and answers on its stdout; everything else that anybody prints goes to stderr,
-which the client points at a log file. It ends when its stdin closes, so it can't outlive the swarm.
+Started as `python -m swarmtui.llm.engine`. Reads messages (see `wire`) from its stdin and answers on its stdout; all
+else that anybody prints goes to stderr, which the client points at a log file. It ends when its stdin closes, so it
+can't outlive the swarm.
 
-All requests in work share each step: one batch with the next token (or the next fixed ones) of every answer and a piece of
-the prompts that are still being read. A step is kept short, so that a cancelled request is gone within it.
+All requests in work share each step: one batch with the next token (or the next fixed ones) of every answer and a piece
+of the prompts that are still being read. A step is kept short, so that a cancelled request is gone within it.
 """
 
 from __future__ import annotations
@@ -257,8 +258,14 @@ def serve(inbox: queue.SimpleQueue[wire.ToEngine], out: BinaryIO) -> int:
     say(
         [
             wire.Ready(
-                name=engine.name, slots=engine.slots, context=engine.context, threads=engine.threads,
-                notices=engine.notices, seconds=engine.seconds, prefill=read, decode=written,
+                name=engine.name,
+                slots=engine.slots,
+                context=engine.context,
+                threads=engine.threads,
+                notices=engine.notices,
+                seconds=engine.seconds,
+                prefill=read,
+                decode=written,
             )
         ]
     )

@@ -49,7 +49,7 @@ class Cache:
         return [each for each in self.slots if not each.busy]
 
     def take(self, tokens: Sequence[int]) -> Strand | None:
-        """An idle slot that holds as much of `tokens` as is known, save the last, which must be evaluated; None: all busy."""
+        """An idle slot that holds as much of `tokens` as is known, save the last: that's evaluated. None: all busy."""
         idle = self.idle
         if not idle:
             return None
@@ -65,7 +65,8 @@ class Cache:
         else:
             # Of those that know as much, the one unused for longest: the others may be wanted for what more they hold.
             slot = min(
-                (each for each in idle if shared(each.tokens, wanted) == best), key=lambda each: (each.used, each.number)
+                (each for each in idle if shared(each.tokens, wanted) == best),
+                key=lambda each: (each.used, each.number),
             )
         slot.busy = True
         slot.used = self._now

@@ -1,4 +1,4 @@
-"""A request as the model's chat template wants it, in tokens: standing instructions first, so that they can be reused."""
+"""A request as the model's chat template wants it, in tokens: standing instructions first, to be reused."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from typing import Protocol
 
 SYSTEM = "SWARMTUIxSYSTEM"
 PROMPT = "SWARMTUIxPROMPT"
-"""Stand-ins for the two texts: the template is rendered around them, so that what's in the texts is never read as template
-or as special tokens."""
+"""Stand-ins for the two texts: the template is rendered around them, so that nothing in the texts is ever read as
+template or as special tokens."""
 
 
 class TemplateVocabulary(Protocol):

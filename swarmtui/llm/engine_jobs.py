@@ -1,4 +1,4 @@
-"""The two kinds of work of the engine: writing an answer, weighing texts. Each says what to evaluate and takes the logits."""
+"""The engine's two kinds of work, writing and weighing: each says what to evaluate and takes the logits."""
 
 from __future__ import annotations
 
@@ -75,7 +75,13 @@ class Writing:
     """An answer being written."""
 
     def __init__(
-        self, request: wire.Generate, cache: Cache, slot: Strand, prefix: list[int], rest: list[int], decoder: Decoder,
+        self,
+        request: wire.Generate,
+        cache: Cache,
+        slot: Strand,
+        prefix: list[int],
+        rest: list[int],
+        decoder: Decoder,
         now: Callable[[], float],
     ) -> None:
         self.id = request.id
@@ -118,8 +124,13 @@ class Writing:
         if self.done:
             found.append(
                 wire.Done(
-                    id=self.id, text=self._decoder.text, value=self._decoder.value, tokens_in=self.tokens_in,
-                    tokens_cached=self.tokens_cached, tokens_out=count, seconds=self._now() - self._began,
+                    id=self.id,
+                    text=self._decoder.text,
+                    value=self._decoder.value,
+                    tokens_in=self.tokens_in,
+                    tokens_cached=self.tokens_cached,
+                    tokens_out=count,
+                    seconds=self._now() - self._began,
                     cut=self._decoder.cut,
                 )
             )

@@ -92,7 +92,9 @@ class Weights:
     def cell_bytes(self) -> int:
         """Bytes that a token takes in the KV cache (an upper bound)."""
         heads = max(1, llama_cpp.llama_model_n_head(self._model))
-        width = llama_cpp.llama_model_n_embd(self._model) // heads * max(1, llama_cpp.llama_model_n_head_kv(self._model))
+        width = (
+            llama_cpp.llama_model_n_embd(self._model) // heads * max(1, llama_cpp.llama_model_n_head_kv(self._model))
+        )
         return int(llama_cpp.llama_model_n_layer(self._model) * width * 2 * 2)
 
     def open_context(self, context: int, sequences: int) -> None:
@@ -193,7 +195,9 @@ class LlamaVocabulary:
     def piece(self, token: int) -> bytes:
         """The bytes of a token; b'' for control tokens."""
         if token not in self._pieces:
-            end = llama_cpp.llama_vocab_is_eog(self._vocab, token) or llama_cpp.llama_vocab_is_control(self._vocab, token)
+            end = llama_cpp.llama_vocab_is_eog(self._vocab, token) or llama_cpp.llama_vocab_is_control(
+                self._vocab, token
+            )
             buffer = ctypes.create_string_buffer(256)
             length = 0 if end else llama_cpp.llama_token_to_piece(self._vocab, token, buffer, 256, 0, False)
             self._pieces[token] = buffer.raw[: max(0, length)]

@@ -1,9 +1,9 @@
 """JSON that always parses: a schema becomes a walk in which only the values are left to the model.
 
-`Filler.fill` yields what is wanted next (`Fixed` text, a `Choice`, a `Text`, a `Number`) and is sent what was written. Keys,
-brackets and commas are never sampled, so a small model can't get them wrong and they cost no sampling. When the budget
-ends (`cut` is set), the walk closes what is open with the least that the schema allows: the value is valid whatever
-happens. Pure: knows nothing of tokens.
+`Filler.fill` yields what is wanted next (`Fixed` text, a `Choice`, a `Text`, a `Number`) and is sent what was written.
+Keys, brackets and commas are never sampled, so a small model can't get them wrong and they cost no sampling. When the
+budget ends (`cut` is set), the walk closes what is open with the least that the schema allows: the value is valid
+whatever happens. Pure: knows nothing of tokens.
 """
 
 from __future__ import annotations
@@ -213,7 +213,9 @@ def fault(schema: dict[str, Any], value: Any) -> str:
     """Why the value isn't valid against a checked schema; '' if it is."""
     if "const" in schema or "enum" in schema:
         options = schema.get("enum", [schema.get("const")])
-        return "" if any(value == each and type(value) is type(each) for each in options) else f"{value!r} isn't an option"
+        return (
+            "" if any(value == each and type(value) is type(each) for each in options) else f"{value!r} isn't an option"
+        )
     kind = schema["type"]
     if kind == "object":
         if not isinstance(value, dict):
@@ -236,11 +238,17 @@ def fault(schema: dict[str, Any], value: Any) -> str:
     if kind == "string":
         if not isinstance(value, str):
             return "not a text"
-        return "" if schema.get("minLength", 0) <= len(value) <= schema.get("maxLength", len(value)) else f"length {len(value)}"
+        return (
+            ""
+            if schema.get("minLength", 0) <= len(value) <= schema.get("maxLength", len(value))
+            else f"length {len(value)}"
+        )
     if kind == "integer":
         if not isinstance(value, int) or isinstance(value, bool):
             return "not a whole number"
-        return "" if schema.get("minimum", value) <= value <= schema.get("maximum", value) else f"{value} is out of range"
+        return (
+            "" if schema.get("minimum", value) <= value <= schema.get("maximum", value) else f"{value} is out of range"
+        )
     good = isinstance(value, bool) if kind == "boolean" else value is None
     return "" if good else f"not {kind}"
 

@@ -1,9 +1,23 @@
-"""What this machine has: cores and memory."""
+"""What this machine has, cores and memory, and how much of it an engine is to use."""
 
 from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Protocol
+
+
+class EngineNumbers(Protocol):
+    """How the engine is to run; 0: let it choose."""
+
+    @property
+    def threads(self) -> int: ...
+    @property
+    def context(self) -> int: ...
+    @property
+    def slots(self) -> int: ...
+    @property
+    def gpu_layers(self) -> int: ...
 
 
 def physical_cores() -> int:

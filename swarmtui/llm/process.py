@@ -22,8 +22,8 @@ def remedy_for(code: int) -> tuple[str, str]:
     except ValueError:
         name = f"signal {-code}"
     remedies = {
-        "SIGILL": "llama.cpp was built for another processor: CMAKE_ARGS=-DGGML_NATIVE=OFF pip install --force-reinstall "
-        "--no-cache-dir --no-binary llama-cpp-python llama-cpp-python",
+        "SIGILL": "llama.cpp was built for another processor: CMAKE_ARGS=-DGGML_NATIVE=OFF pip install "
+        "--force-reinstall --no-deps --no-cache-dir --no-binary llama-cpp-python llama-cpp-python",
         "SIGKILL": "probably out of memory: choose a smaller model, or set llm.slots or llm.context lower",
         "SIGSEGV": "a fault in llama.cpp or a damaged model file: try another model, or update llama-cpp-python",
         "SIGABRT": "a fault in llama.cpp or a damaged model file: try another model, or update llama-cpp-python",
@@ -40,7 +40,7 @@ def environment() -> dict[str, str]:
     """
     found = dict(os.environ)
     found.setdefault("OMP_WAIT_POLICY", "passive")
-    # The engine must find this very package, wherever it was imported from, and nothing that lies in the current folder.
+    # The engine must find this very package, wherever it was imported from, and nothing from the current folder.
     root = str(Path(__file__).resolve().parents[2])
     found["PYTHONPATH"] = os.pathsep.join(filter(None, (root, found.get("PYTHONPATH", ""))))
     found["PYTHONSAFEPATH"] = "1"
@@ -61,7 +61,11 @@ async def spawn(log: Path | None) -> trio.Process:
     stream = _open_log(log)
     try:
         return await trio.lowlevel.open_process(
-            command(), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=stream, env=environment(),
+            command(),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=stream,
+            env=environment(),
             start_new_session=True,
         )
     finally:

@@ -18,8 +18,8 @@ def clean(text: str, single_line: bool = False) -> str:
 class Reader:
     """Collects the inside of a JSON string (`quoted`) or free text; byte-wise, as tokens may split a character.
 
-    `text` is what was read so far, without control characters; `ended` turns true at the closing quote (or a line break,
-    in a single line, or at `most` characters).
+    `text` is what was read so far, without control characters; `ended` turns true at the closing quote (or a line
+    break, in a single line, or at `most` characters).
     """
 
     def __init__(self, most: int, *, quoted: bool = True, single_line: bool = False) -> None:

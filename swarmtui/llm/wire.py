@@ -16,7 +16,7 @@ class Message(msgspec.Struct, frozen=True, tag_field="is"):
     """Anything said."""
 
 
-class Open(Message, tag="open"):
+class Open(Message, frozen=True, tag="open"):
     """The first word to an engine: load this. 0 means: choose."""
 
     path: str
@@ -29,7 +29,7 @@ class Open(Message, tag="open"):
     """Decode one token at once and tell how fast."""
 
 
-class Generate(Message, tag="generate"):
+class Generate(Message, frozen=True, tag="generate"):
     """See `llm.model.Request`."""
 
     id: int
@@ -41,7 +41,7 @@ class Generate(Message, tag="generate"):
     seed: int
 
 
-class Weigh(Message, tag="weigh"):
+class Weigh(Message, frozen=True, tag="weigh"):
     """See `llm.model.Likelihood`."""
 
     id: int
@@ -49,13 +49,13 @@ class Weigh(Message, tag="weigh"):
     continuations: list[str]
 
 
-class Cancel(Message, tag="cancel"):
+class Cancel(Message, frozen=True, tag="cancel"):
     """Stop that request; answered by `Stopped` unless it has ended already."""
 
     id: int
 
 
-class Ready(Message, tag="ready"):
+class Ready(Message, frozen=True, tag="ready"):
     """The model is loaded."""
 
     name: str
@@ -72,14 +72,14 @@ class Ready(Message, tag="ready"):
     """Tokens per second written, if probed."""
 
 
-class Refused(Message, tag="refused"):
+class Refused(Message, frozen=True, tag="refused"):
     """The model can't be used; the engine ends."""
 
     reason: str
     remedy: str
 
 
-class Piece(Message, tag="piece"):
+class Piece(Message, frozen=True, tag="piece"):
     """Some text of an answer."""
 
     id: int
@@ -87,7 +87,7 @@ class Piece(Message, tag="piece"):
     tokens: int
 
 
-class Done(Message, tag="done"):
+class Done(Message, frozen=True, tag="done"):
     """An answer."""
 
     id: int
@@ -100,7 +100,7 @@ class Done(Message, tag="done"):
     cut: bool
 
 
-class Weighed(Message, tag="weighed"):
+class Weighed(Message, frozen=True, tag="weighed"):
     """The mean log probabilities."""
 
     id: int
@@ -109,7 +109,7 @@ class Weighed(Message, tag="weighed"):
     tokens_cached: int
 
 
-class Failed(Message, tag="failed"):
+class Failed(Message, frozen=True, tag="failed"):
     """This request failed, the engine goes on."""
 
     id: int
@@ -117,7 +117,7 @@ class Failed(Message, tag="failed"):
     remedy: str
 
 
-class Stopped(Message, tag="stopped"):
+class Stopped(Message, frozen=True, tag="stopped"):
     """This request was cancelled, its slot is free."""
 
     id: int

@@ -1,4 +1,4 @@
-"""The bundled model in an engine: one for the whole session would outlive the trio loop, so its file is shared instead."""
+"""The bundled model in an engine, for one test each: an engine can't outlive a test's trio loop."""
 
 from contextlib import asynccontextmanager
 
@@ -18,9 +18,9 @@ def bundled():
 
 
 @asynccontextmanager
-async def engine(path, **settings):
+async def engine(path, *, log=None, **settings):
     """An engine that is loaded; ended on the way out."""
-    model = EngineModel(path, EngineSettings(**settings))
+    model = EngineModel(path, EngineSettings(**settings), log=log)
     async with trio.open_nursery() as nursery:
         await nursery.start(model.run)
         with trio.fail_after(120):

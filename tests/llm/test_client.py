@@ -22,7 +22,10 @@ STEPS = {
             "maxItems": 3,
             "items": {
                 "type": "object",
-                "properties": {"title": {"type": "string", "minLength": 1, "maxLength": 40}, "atomic": {"type": "boolean"}},
+                "properties": {
+                    "title": {"type": "string", "minLength": 1, "maxLength": 40},
+                    "atomic": {"type": "boolean"},
+                },
                 "required": ["title", "atomic"],
             },
         }
@@ -34,22 +37,24 @@ SYSTEM = "You split a goal into a few short steps, each different from the other
 
 def ask(prompt="Goal: bake bread.", *, agent="ada", schema=STEPS, max_tokens=60, system=SYSTEM, **more):
     return Request(
-        agent=agent, purpose="draft", subject=prompt, system=system, prompt=prompt, schema=schema, max_tokens=max_tokens, **more
+        agent=agent,
+        purpose="draft",
+        subject=prompt,
+        system=system,
+        prompt=prompt,
+        schema=schema,
+        max_tokens=max_tokens,
+        **more,
     )
-
-
-async def until(condition):
-    """Wait for a state that the engine's next messages bring."""
-    with trio.fail_after(60):
-        while not condition():
-            await trio.sleep(0.01)
 
 
 async def test_answers_are_valid_reuse_the_prefix_and_repeat_with_their_seed(bundled):
     async with engine(bundled, slots=2) as model:
         heard = []
         first = await model.generate(ask(seed=3), heard.append)
-        assert first.value["steps"] and first.tokens_cached == 0 and not first.cut
+        assert first.value["steps"]
+        assert first.tokens_cached == 0
+        assert not first.cut
         assert "".join(heard) == first.text
         assert model.tokens_per_second > 0
         other = await model.generate(ask("Goal: repair a bicycle.", seed=3))
@@ -57,9 +62,12 @@ async def test_answers_are_valid_reuse_the_prefix_and_repeat_with_their_seed(bun
         again = await model.generate(ask(seed=3))
         assert again.text == first.text
         free = await model.generate(ask("Say hello.", schema=None, max_tokens=12))
-        assert free.value is None and free.text and free.tokens_out <= 12
+        assert free.value is None
+        assert free.text
+        assert free.tokens_out <= 12
         tiny = await model.generate(ask(max_tokens=5))
-        assert tiny.cut and len(tiny.value["steps"]) == 2
+        assert tiny.cut
+        assert len(tiny.value["steps"]) == 2
 
 
 async def test_several_at_once_and_likelihood(bundled):
@@ -76,10 +84,19 @@ async def test_several_at_once_and_likelihood(bundled):
         # The first reads the instructions, the others wait for them.
         assert sum(each.tokens_cached == 0 for each in answers) == 1
         texts = ["Paris.", "a banana that sings.", "Paris. It is known for its museums", ""]
-        means = await model.likelihood(Likelihood(agent="bob", prefix="The capital of France is", continuations=[" " + t for t in texts[:3]] + [""]))
-        assert means[0] > means[1] and means[3] == 0
+        means = await model.likelihood(
+            Likelihood(
+                agent="bob", prefix="The capital of France is", continuations=[" " + t for t in texts[:3]] + [""]
+            )
+        )
+        assert means[0] > means[1]
+        assert means[3] == 0
         alone = [
-            (await model.likelihood(Likelihood(agent="bob", prefix="The capital of France is", continuations=[" " + t])))[0]
+            (
+                await model.likelihood(
+                    Likelihood(agent="bob", prefix="The capital of France is", continuations=[" " + t])
+                )
+            )[0]
             for t in texts[:3]
         ]
         assert means[:3] == pytest.approx(alone, abs=0.05)
@@ -121,26 +138,31 @@ async def test_a_killed_engine_costs_the_requests_in_work_and_comes_back(bundled
             os.kill(old, signal.SIGKILL)
             # This one waits in the client and outlives the engine.
             reply = await model.generate(ask(agent="bob", max_tokens=20))
-        assert reply.value["steps"] and "memory" in lost[0]
-        assert model.restarts == 1 and model.pid not in (0, old) and model.state == "ready"
+        assert reply.value["steps"]
+        assert "memory" in lost[0]
+        assert model.restarts == 1
+        assert model.pid not in (0, old)
+        assert model.state == "ready"
         assert "started again" in model.notices[-1]
         pid = model.pid
-    assert model.state == "closed" and model.pid == 0
+    assert model.state == "closed"
+    assert model.pid == 0
     with pytest.raises(ProcessLookupError):
         os.kill(pid, 0)
     with pytest.raises(ModelError, match="closed"):
         await model.generate(ask())
 
 
-async def refused(path, **settings):
-    model = EngineModel(path) if not settings else EngineModel(path, settings["settings"])
+async def refused(path):
+    model = EngineModel(path)
     async with trio.open_nursery() as nursery:
         nursery.start_soon(model.run)
         with trio.fail_after(60), pytest.raises(ModelError) as caught:
             await model.ready()
         with pytest.raises(ModelError):
             await model.generate(ask())
-    assert model.state == "refused" and caught.value.remedy
+    assert model.state == "refused"
+    assert caught.value.remedy
     return str(caught.value)
 
 
