@@ -178,6 +178,7 @@ class Crew:
             join=self._config.swarm.join if role in ("operator", "observer") else (),
             mdns=self._config.swarm.mdns and role == self._face,
             secret=self._config.swarm.secret,
+            folder=self._folders.meeting if role == self._face else None,
         )
         peer = Peer(
             lease.identity,
@@ -215,6 +216,7 @@ class Crew:
             join=swarm.join if gateway else (),
             mdns=swarm.mdns and gateway,
             secret=swarm.secret,
+            folder=self._folders.meeting if gateway else None,
         )
 
     def _living(self) -> list[Member]:
