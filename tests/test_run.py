@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 from concurrent.futures import Future
 from pathlib import Path
 from typing import Any, ClassVar
@@ -234,3 +235,22 @@ def test_the_goal_can_come_from_stdin(swarm: type[PlayedSwarm], monkeypatch: pyt
     monkeypatch.setattr("sys.stdin", io.StringIO("Plan a garden\n"))
     assert run("-", "--quiet") == 0
     assert swarm.made[0].goals == [("Plan a garden", "")]
+
+
+def test_nothing_that_is_logged_reaches_the_terminal(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    from swarmtui.cli.running import log_to_file
+    from swarmtui.config import load
+
+    before = logging.getLogger().handlers[:], logging.lastResort
+    lonely = logging.getLogger("libp2p.lonely")
+    lonely.propagate = False
+    try:
+        log_to_file(load({"data_dir": str(tmp_path)}))
+        lonely.error("a peer is gone")
+        logging.getLogger("swarmtui.x").info("hello")
+    finally:
+        logging.getLogger().handlers[:], logging.lastResort = before
+    assert capfd.readouterr() == ("", "")
+    text = (tmp_path / "swarmtui.log").read_text()
+    assert "a peer is gone" in text
+    assert "hello" in text

@@ -56,19 +56,22 @@ Examples:
 @options.network
 def observe(once: bool, as_json: bool, wait: float) -> int:
     """Listen to a swarm and print its plan at every change. Publishes nothing, asks for nothing."""
-    from swarmtui.cli.running import Progress, log_to_file, sigterm_raises, started
+    from swarmtui.cli.running import log_to_file, sigterm_raises, started
 
     settings = _listener(options.config())
     log_to_file(settings)
     from swarmtui.swarm import Swarm
 
-    with (
-        sigterm_raises(),
-        started(Swarm(settings, resume=False, listen_only=True)) as swarm,
-        Progress(click.get_text_stream("stderr"), quiet=True),
-    ):
+    told: set[str] = set()
+    with sigterm_raises(), started(Swarm(settings, resume=False, listen_only=True)) as swarm:
         deadline = time.monotonic() + wait
         for view in _changes(swarm):
+            for notice in swarm.latest.notices:
+                if notice.text not in told:
+                    told.add(notice.text)
+                    click.echo(f"{notice.severity}: {one_line(notice.text)}", err=True)
+            if (error := swarm.error) is not None:
+                raise Failure(error, error.remedy)
             if view is not None and (not once or (view.complete and view.plan is not None)):
                 click.echo(as_json_line(view) if as_json else snapshot(view))
                 if once:

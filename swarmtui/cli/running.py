@@ -9,6 +9,7 @@ import sys
 import time
 from collections.abc import Iterator
 from concurrent.futures import Future
+from logging.handlers import RotatingFileHandler
 from types import FrameType
 from typing import TYPE_CHECKING, TextIO
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from swarmtui.view import SwarmView
 
 STOP_SECONDS = 15.0
+LOG_BYTES = 2_000_000
 
 
 def log_to_file(config: Config) -> None:
@@ -30,12 +32,14 @@ def log_to_file(config: Config) -> None:
     file = Folders(config.data_dir).log
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
-        handler: logging.Handler = logging.FileHandler(file, encoding="utf-8")
+        handler: logging.Handler = RotatingFileHandler(file, maxBytes=LOG_BYTES, backupCount=1, encoding="utf-8")
     except OSError:
         handler = logging.NullHandler()
     handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
     root = logging.getLogger()
     root.handlers[:] = [handler]
+    # libp2p cuts its loggers off from the root, and what has no handler would be printed over the screen.
+    logging.lastResort = handler
     root.setLevel(logging.WARNING)
     logging.getLogger("swarmtui").setLevel(logging.INFO)
 
