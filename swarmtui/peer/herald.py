@@ -10,7 +10,7 @@ import trio
 from swarmtui.plan.envelope import Identity
 
 from .frames import put_together
-from .presence import INTERVAL_S, Card, Presence, Presences, interval_s, seal_presence
+from .presence import Card, Presence, Presences, interval_s, seal_presence
 from .spread import Spread
 from .store import Store
 
@@ -90,7 +90,7 @@ class Herald:
         self._store.counters.presences_out += 1
 
     def _every(self) -> float:
-        return interval_s(1 + len(self._presences.heard)) or INTERVAL_S
+        return interval_s(1 + len(self._presences.heard))
 
     def _presence(self, leaving: bool) -> Presence:
         now = max(0, self._now_ms())
@@ -105,13 +105,13 @@ class Herald:
             run=self._run,
             count=self._count,
             every_ms=int(1000 * self._every()),
-            role=card.role[:40],
-            name=card.name[:80],
-            skills=tuple(skill[:40] for skill in card.skills[:32]),
-            model=card.model[:200],
-            machine=card.machine[:200],
-            doing=self._doing[:80],
-            subject=self._subject[:200],
+            role=cut(card.role, 40),
+            name=cut(card.name, 80),
+            skills=tuple(cut(skill, 40) for skill in card.skills[:32]),
+            model=cut(card.model, 200),
+            machine=cut(card.machine, 200),
+            doing=cut(self._doing, 80),
+            subject=cut(self._subject, 200),
             since=max(0, self._since),
             tokens_per_second_x10=self._speed,
             ops=self._store.replica.count,
@@ -119,3 +119,8 @@ class Herald:
             fingerprint=self._store.replica.fingerprint,
             leaving=leaving,
         )
+
+
+def cut(text: str, most: int) -> str:
+    """Text that fits a presence; what can't be encoded (a model's half a character) is replaced."""
+    return text[:most].encode(errors="replace").decode()

@@ -17,6 +17,7 @@ import sqlite3
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import msgspec
 
@@ -152,12 +153,23 @@ class Journal:
 
     def _rows(self, query: str, arguments: tuple[object, ...]) -> list[Any]:
         if self._db is None:
-            return []
+            return self._rows_without_rights(query, arguments)
         try:
             return self._db.execute(query, arguments).fetchall()
         except sqlite3.Error as error:
             self._fail(error)
             return []
+
+    def _rows_without_rights(self, query: str, arguments: tuple[object, ...]) -> list[Any]:
+        """Read a file that can't be written (a closed one, too)."""
+        where = f"file:{quote(str(self.path))}?mode=ro"
+        for uri in (where, where + "&immutable=1"):  # the second needs no lock files beside it, but misses the latest
+            try:
+                with contextlib.closing(sqlite3.connect(uri, uri=True)) as db:
+                    return db.execute(query, arguments).fetchall()
+            except sqlite3.Error as error:
+                log.debug("reading %s: %s", uri, error)
+        return []
 
     def _open(self, op_id: object, payload: object, signature: object) -> Op | None:
         try:
@@ -196,7 +208,8 @@ class Journal:
                     raise _Damaged(verdict)
                 self._checked = True
             db.executescript(_TABLE)
-            db.execute(f"PRAGMA user_version = {SCHEMA}")
+            if version != SCHEMA:
+                db.execute(f"PRAGMA user_version = {SCHEMA}")
         except BaseException:
             db.close()
             raise

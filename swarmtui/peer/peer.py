@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 import random
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from functools import partial
 
 import trio
@@ -111,7 +111,7 @@ class Peer:
         self._repair.agreed = self._settling.agreed
         self._intake = Intake(self._store, network, self._presences, self._heard)
         self._herald = Herald(identity, card, self._store, self._spread, self._presences, now_ms, rng)
-        self._started = 0.0
+        self._started = self._ticked = 0.0
 
     # --- what it knows
 
@@ -137,7 +137,7 @@ class Peer:
     @property
     def complete(self) -> bool:
         """Whether what we hold equals what two other living peers say they hold (or all, if there are fewer)."""
-        now = trio.current_time()
+        now = self._now()
         theirs = [h.presence.fingerprint for h in self.presences.values() if now - h.at <= h.patience_s]
         same = theirs.count(self.replica.fingerprint)
         return bool(theirs) and same >= min(2, len(theirs))
@@ -159,12 +159,16 @@ class Peer:
     def heard_age(self, peer: PeerId) -> float:
         """Seconds since a peer was last heard, by our own monotonic clock; since we started, if never."""
         heard = self.presences.get(peer)
-        return trio.current_time() - max(self._started, heard.at if heard else 0.0)
+        return self._now() - max(self._started, heard.at if heard else 0.0)
 
     def silent_too_long(self, peer: PeerId) -> bool:
         """Whether a presence that was expected has failed to come (true long before the peer is dropped)."""
         heard = self.presences.get(peer)
-        return heard is None or trio.current_time() - heard.at > heard.patience_s / 2
+        return heard is None or self._now() - heard.at > heard.patience_s / 2
+
+    def _now(self) -> float:
+        """Our clock, as far as we have been awake: if this process was stopped, the others weren't silent."""
+        return min(trio.current_time(), self._ticked + TICK_S + STOPPED_S)
 
     # --- what it does
 
@@ -233,7 +237,7 @@ class Peer:
         Raises:
             NetworkError: the network can't be joined, or has ended.
         """
-        self._started = trio.current_time()
+        self._started = self._ticked = trio.current_time()
         await self._load()
         send, receive = trio.open_memory_channel[Event](EVENTS)
         network_scope = trio.CancelScope()
@@ -269,16 +273,30 @@ class Peer:
             raise NetworkError("the network has ended")
 
     def _start_tasks(self, tasks: trio.Nursery, receive: trio.MemoryReceiveChannel[Event]) -> None:
-        tasks.start_soon(self._receive, receive)
-        tasks.start_soon(self._tick)
+        services: list[Callable[[], Awaitable[None]]] = [partial(self._receive, receive), self._tick]
         if self._journal is not None:
-            tasks.start_soon(self._write)
+            services.append(self._write)
         if not self.silent:
-            tasks.start_soon(self._spread.run_outbox)
-            tasks.start_soon(self._spread.run_greetings)
-            tasks.start_soon(self._spread.run_carousel)
-            tasks.start_soon(self._repair.run)
-            tasks.start_soon(self._herald.run)
+            spread = self._spread
+            services += [
+                spread.run_outbox,
+                spread.run_greetings,
+                spread.run_carousel,
+                self._repair.run,
+                self._herald.run,
+            ]
+        for service in services:
+            tasks.start_soon(self._serve, service)
+
+    async def _serve(self, service: Callable[[], Awaitable[None]]) -> None:
+        """Run a service; what it didn't foresee costs a second of it, not the peer."""
+        while True:
+            try:
+                return await service()
+            except Exception:
+                self.counters.errors += 1
+                log.exception("%s: a service failed", self.peer_id)
+            await trio.sleep(TICK_S)
 
     async def _leave(self) -> None:
         if not self.silent:
@@ -309,11 +327,11 @@ class Peer:
 
     async def _tick(self) -> None:
         """Once a second: who has gone, and what is due."""
-        last = trio.current_time()
+        self._ticked = trio.current_time()
         while True:
             await trio.sleep(TICK_S)
             now = trio.current_time()
-            stopped, last = now - last - TICK_S, now
+            stopped, self._ticked = now - self._ticked - TICK_S, now
             if stopped > STOPPED_S:
                 self._presences.excuse(stopped)
                 self._started += stopped

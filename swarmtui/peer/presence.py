@@ -16,6 +16,7 @@ import statistics
 from collections import OrderedDict, deque
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Annotated
 
 import msgspec
@@ -105,8 +106,11 @@ def seal_presence(identity: Identity, presence: Presence) -> bytes:
     return msgspec.msgpack.encode((payload, identity.sign(PREFIX + payload)))
 
 
+@lru_cache(maxsize=256)
 def open_presence(wire: bytes) -> Presence:
     """Check and decode a presence from the wire.
+
+    The latest are remembered: the network's validator sees each, then the peer, and so do all peers of this process.
 
     Raises:
         InvalidPresence: it is too large, badly signed, undecodable or outside its limits.
@@ -236,9 +240,16 @@ class Presences:
             return "presence of an earlier run"
         if not neighbour and abs(presence.at - self._now_ms() - self.skew_ms) > FRESH_MS:
             return "stale presence"
-        if peer not in self.heard and len(self.heard) >= MAX_PEERS:
+        if peer not in self.heard and len(self.heard) >= MAX_PEERS and not (neighbour and self._make_room()):
             return "too many peers"
         return ""
+
+    def _make_room(self) -> bool:
+        """Drop somebody who isn't connected, for somebody who is."""
+        far = next((peer for peer, heard in self.heard.items() if not heard.connected), None)
+        if far is not None:
+            self.drop(far)
+        return far is not None
 
     def _remember(self, presence: Presence) -> None:
         past = self._past.get(presence.peer)

@@ -145,6 +145,8 @@ class Repair:
             elif heard is not None and self._store.was(heard.presence.fingerprint):
                 self._wanted.discard(peer)
                 self.agreed(peer)
+        self._next = {peer: at for peer, at in self._next.items() if at > now - MAX_GAP_S}
+        self._gap = {peer: gap for peer, gap in self._gap.items() if peer in self._next}
         ready = sorted(peer for peer in self._wanted if self._next.get(peer, 0.0) <= now)
         return self._rng.choice(ready) if ready else None
 

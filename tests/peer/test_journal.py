@@ -103,6 +103,25 @@ def test_a_folder_that_cant_be_made_costs_the_journal_only(tmp_path: Path) -> No
     assert "memory" in kept.degraded
 
 
+def test_a_file_that_cant_be_written_is_still_read(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    ops = history(5)
+    kept = Journal(path)
+    kept.append(ops)
+    kept.close()
+    refusal = sqlite3.OperationalError("attempt to write a readonly database")
+    refusal.sqlite_errorcode = sqlite3.SQLITE_READONLY
+
+    def refuse(self: Journal) -> sqlite3.Connection:
+        raise refusal
+
+    monkeypatch.setattr(Journal, "_connect", refuse)
+    locked = Journal(path)
+    assert "can't be written" in locked.degraded
+    assert ids(locked.load()) == ids(ops)
+    assert [plan.ops for plan in locked.plans()] == [5]
+    assert not locked.append(ops)
+
+
 def test_a_file_of_a_later_version_isnt_touched(path: Path) -> None:
     path.parent.mkdir()
     with sqlite3.connect(path) as db:

@@ -178,6 +178,28 @@ async def test_presence_tells_what_a_peer_does(nursery: trio.Nursery, autojump_c
     world.stop_all()
 
 
+async def test_a_program_that_was_stopped_blames_nobody(nursery: trio.Nursery, autojump_clock: MockClock) -> None:
+    world = World(nursery)
+    one, two = await world.started(range(1, 3))
+    await until(lambda: two.peer_id in one.presences and one.peer_id in two.presences)
+    autojump_clock.jump(1000)
+    assert one.heard_age(two.peer_id) < 20
+    assert not one.silent_too_long(two.peer_id)
+    await trio.sleep(1)
+    assert one.heard_age(two.peer_id) < 20
+    assert two.peer_id in one.presences
+    world.stop_all()
+
+
+async def test_half_a_character_from_a_model_mutes_nobody(nursery: trio.Nursery, autojump_clock: MockClock) -> None:
+    world = World(nursery)
+    one, two = await world.started(range(1, 3))
+    one.show("drafting", "half \ud83d of it" + "x" * 500)
+    await until(lambda: one.peer_id in two.presences and two.presences[one.peer_id].presence.doing)
+    assert two.presences[one.peer_id].presence.subject.startswith("half ? of it")
+    world.stop_all()
+
+
 async def test_a_fingerprint_that_nobody_shares_isnt_complete(nursery: trio.Nursery, autojump_clock: MockClock) -> None:
     world = World(nursery)
     one = await world.start(1)

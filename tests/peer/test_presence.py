@@ -119,6 +119,9 @@ def test_a_flood_of_peers_is_bounded() -> None:
         known.hear(Presence(peer=f"peer{number}", at=EPOCH_MS, run=1, count=1), 0.0, ())
     assert len(known.heard) == MAX_PEERS
     assert len(known._past) <= 4 * MAX_PEERS
+    assert known.hear(said(), 0.0, ()) == "too many peers"
+    assert known.hear(said(), 0.0, (OTHER.peer_id,)) == "", "a neighbour finds room"
+    assert len(known.heard) == MAX_PEERS
 
 
 def test_large_swarms_speak_more_rarely() -> None:
