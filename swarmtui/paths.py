@@ -44,8 +44,6 @@ class Folders:
         self.journals = self.data / "journals"
         self.meeting = self.data / "meeting"
         """Where programs that share the data folder tell each other their addresses."""
-        self.meeting = self.data / "meeting"
-        """Where the programs of this machine leave their addresses for each other."""
         self.log = self.data / "swarmtui.log"
         """What happens inside. The terminal is never logged to."""
 
