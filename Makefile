@@ -52,7 +52,7 @@ bench: install-dev ## figures of speed (minutes)
 	@for file in tests/benchmarks/[a-z]*.py; do $(BIN)/python -m tests.benchmarks.$$(basename $$file .py) || exit 1; done
 
 screenshots: install-dev ## screenshots/*.svg
-	@$(BIN)/python scripts/screenshots.py
+	@$(BIN)/python screenshots/make.py
 
 wheel: install-dev ## dist/*.whl
 	@$(BIN)/python -m hatchling build -t wheel
