@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from bisect import insort
 from collections.abc import Collection, Sequence
 from itertools import islice
 
 from . import rules
-from .nodes import Ballot, Node, put, take_out
+from .nodes import Ballot, Node
 from .ops import MAX_PROPOSALS_PER_AUTHOR, Op, PeerId, Vote
+from .ordered import put
 from .rules import Term
 
 
@@ -17,17 +17,18 @@ def enlist(ballot: Ballot) -> None:
     node, contest = ballot.node, ballot.node.contested()
     node.drafts[ballot.op.id] = ballot
     ballot.counts = False
-    insort(contest.by_author.setdefault(ballot.op.author, []), (ballot.op.seq, ballot.op.id, ballot))
+    author, entry = ballot.op.author, (ballot.op.seq, ballot.op.id, ballot)
+    contest.by_author[author] = put(contest.by_author.get(author, ()), entry, True)
     contest.standing += 1
-    limit(node, ballot.op.author)
+    limit(node, author)
 
 
 def strike_off(ballot: Ballot) -> None:
     """Take a draft out of its task's contest. No vote or word stands on it any more."""
     node, contest = ballot.node, ballot.node.contested()
     del node.drafts[ballot.op.id]
-    author = ballot.op.author
-    take_out(contest.by_author[author], (ballot.op.seq, ballot.op.id, ballot))
+    author, entry = ballot.op.author, (ballot.op.seq, ballot.op.id, ballot)
+    contest.by_author[author] = put(contest.by_author[author], entry, False)
     contest.standing -= 1
     if contest.by_author[author]:
         limit(node, author)
@@ -68,11 +69,7 @@ def put_vote(ballot: Ballot, op: Op, approve: bool, on: bool, allowed: Collectio
     """
     scorer, entry = op.author, (op.hlc, op.id, op)
     first = old_first = ballot.firsts.get(scorer)
-    votes = ballot.cast.get(scorer)
-    if votes is None:
-        votes = ballot.cast[scorer] = [entry]
-    else:
-        put(votes, entry, on)
+    votes = ballot.cast[scorer] = put(ballot.cast.get(scorer, ()), entry, on)
     if approve and on:
         first = op.hlc if old_first is None else min(op.hlc, old_first)
     elif approve:
@@ -84,11 +81,11 @@ def put_vote(ballot: Ballot, op: Op, approve: bool, on: bool, allowed: Collectio
     if first == old_first:
         return False, differs
     if old_first is not None:
-        take_out(ballot.tally, (old_first, scorer))
+        ballot.tally = put(ballot.tally, (old_first, scorer), False)
         del ballot.firsts[scorer]
         ballot.approvals.pop(scorer, None)
     if first is not None:
-        insort(ballot.tally, (first, scorer))
+        ballot.tally = put(ballot.tally, (first, scorer), True)
         ballot.firsts[scorer] = first
         if shown:
             ballot.approvals[scorer] = first
@@ -145,13 +142,13 @@ def decide(ballot: Ballot, line: Sequence[Term]) -> bool:
 def _rank(ballot: Ballot, accepted: int | None, vetoed: bool, picked: tuple[int, bytes] | None) -> None:
     node, contest, op_id = ballot.node, ballot.node.contested(), ballot.op.id
     if ballot.accepted_at is not None and not ballot.vetoed:
-        take_out(contest.accepted, (ballot.accepted_at, op_id, ballot))
+        contest.accepted = put(contest.accepted, (ballot.accepted_at, op_id, ballot), False)
     if ballot.picked is not None:
-        take_out(contest.picked, (*ballot.picked, ballot))
+        contest.picked = put(contest.picked, (*ballot.picked, ballot), False)
     if accepted is not None and not vetoed:
-        insort(contest.accepted, (accepted, op_id, ballot))
+        contest.accepted = put(contest.accepted, (accepted, op_id, ballot), True)
     if picked is not None:
-        insort(contest.picked, (*picked, ballot))
+        contest.picked = put(contest.picked, (*picked, ballot), True)
     was_vetoed = ballot.vetoed
     ballot.accepted_at, ballot.vetoed, ballot.picked = accepted, vetoed, picked
     if vetoed != was_vetoed:

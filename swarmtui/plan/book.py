@@ -8,12 +8,12 @@ what it rests on is, ungrounded once at most; so the cost of all that is spread 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 from . import ballots, rules
 from .envelope import task_id
 from .flow import Flow
-from .nodes import Ballot, Entry, Node, put
+from .nodes import Ballot, Entry, Node
 from .ops import (
     MAX_DEPTH,
     Body,
@@ -36,7 +36,7 @@ from .ops import (
     Veto,
     Vote,
 )
-from .rules import ClaimKey, ResultKey
+from .ordered import Ordered, put
 from .state import Changes, Plan
 
 
@@ -54,14 +54,14 @@ class PlanBook:
         self.plan = Plan(goal, body, body.policy, {goal.id: root})
         self.grounded: set[OpId] = {goal.id}
         self._goal = goal
-        self._nodes: dict[TaskId, Node] = {goal.id: root}
+        self._nodes = cast("dict[TaskId, Node]", self.plan.tasks)
         self._ballots: dict[OpId, Ballot] = {}
         self._claims: dict[OpId, Op] = {}
-        self._dependents: dict[bytes, list[Op]] = {}
+        self._dependents: dict[bytes, Op | list[Op]] = {}
         self._displaced: set[OpId] = set()
-        self._policies: list[tuple[int, OpId, Op]] = []
-        self._notes: dict[TaskId, list[Entry]] = {}
-        self._pauses: list[tuple[Hlc, OpId, bool]] = []
+        self._policies: Ordered[tuple[int, OpId, Op]] = ()
+        self._notes: dict[TaskId, Ordered[Entry]] = {}
+        self._pauses: Ordered[tuple[Hlc, OpId, bool]] = ()
         self._allowed = frozenset(body.policy.scorers)
         self._policies_changed = False
         self._flow = Flow(self.plan, rules.terms(goal, body.policy, ()))
@@ -72,8 +72,7 @@ class PlanBook:
 
     def add(self, op: Op, changes: Changes) -> None:
         """Take an op that stands first in its slot: ground it, and what waited for it, as far as possible."""
-        for reference in references(op.body, self._goal.id):
-            self._dependents.setdefault(reference, []).append(op)
+        self._register(op)
         stack = [op]
         while stack:
             op = stack.pop()
@@ -106,10 +105,10 @@ class PlanBook:
         self._displaced.discard(op.id)
         for reference in references(op.body, self._goal.id):
             waiting = self._dependents.get(reference)
-            if waiting is not None and op in waiting:
+            if waiting is op:
+                del self._dependents[reference]
+            elif isinstance(waiting, list) and op in waiting:
                 waiting.remove(op)
-                if not waiting:
-                    del self._dependents[reference]
 
     def settle(self, changes: Changes) -> None:
         """Bring the plan up to date after any number of additions."""
@@ -120,16 +119,28 @@ class PlanBook:
 
     # -- grounding
 
+    def _register(self, op: Op) -> None:
+        """Note what an op refers to. (Most things have one dependent or none: a list only for more.)"""
+        for reference in references(op.body, self._goal.id):
+            waiting = self._dependents.get(reference)
+            if waiting is None:
+                self._dependents[reference] = op
+            elif isinstance(waiting, list):
+                waiting.append(op)
+            else:
+                self._dependents[reference] = [waiting, op]
+
     def _push_dependents(self, op: Op, stack: list[Op]) -> None:
         """Push what refers to an op or to the tasks that it makes."""
-        waiting = self._dependents.get(op.id)
-        if waiting:
-            stack.extend(waiting)
+        provided = [op.id]
         if type(op.body) is Proposal:
-            for task in self._ballots[op.id].tasks:
-                waiting = self._dependents.get(task.id)
-                if waiting:
-                    stack.extend(waiting)
+            provided += [task.id for task in self._ballots[op.id].tasks]
+        for one in provided:
+            waiting = self._dependents.get(one)
+            if isinstance(waiting, list):
+                stack.extend(waiting)
+            elif waiting is not None:
+                stack.append(waiting)
 
     def _fits(self, op: Op) -> bool:
         """Whether all that an op refers to is grounded, of the right kind, and earlier."""
@@ -187,7 +198,7 @@ class PlanBook:
             node = ballot.node
             for child in ballot.tasks:
                 child.retired = True
-                del self._nodes[child.id], self.plan.tasks[child.id]
+                del self._nodes[child.id]
             ballots.strike_off(ballot)
         for child in ballot.tasks:
             changes.tasks.add((self.plan.id, child.id))
@@ -204,7 +215,7 @@ class PlanBook:
                 node.befores = tuple(tasks[i] for i in step.after)
                 node.after = tuple(before.id for before in node.befores)
             tasks.append(node)
-            self._nodes[node.id] = self.plan.tasks[node.id] = node
+            self._nodes[node.id] = node
         return tuple(tasks)
 
     def _vote(self, op: Op, body: Vote, on: bool, changes: Changes) -> None:
@@ -227,7 +238,7 @@ class PlanBook:
 
     def _claim(self, op: Op, body: Claim, on: bool, changes: Changes) -> None:
         node = self._nodes[body.task]
-        key = ClaimKey(op.hlc, rules.lot(body.task, op.author), op.id, op)
+        key = (op.hlc, rules.lot(body.task, op.author), op.id, op)
         node.working().put_claim(key, body.prior, on)
         if on:
             self._claims[op.id] = op
@@ -242,8 +253,9 @@ class PlanBook:
 
     def _result(self, op: Op, body: Result, on: bool, changes: Changes) -> None:
         node = self._node_of_claim(body.claim)
-        key = ResultKey(op.hlc, op.id, op, self._claims[body.claim].hlc)
-        put(node.working().results, key, on)
+        key = (op.hlc, op.id, self._claims[body.claim].hlc, op)
+        work = node.working()
+        work.results = put(work.results, key, on)
         self._flow.leave(node)
 
     def _node_of_claim(self, claim: OpId) -> Node:
@@ -253,7 +265,7 @@ class PlanBook:
         act = body.act
         if isinstance(act, (Pick, Veto)):
             ballot = self._ballots[act.proposal]
-            put(ballot.words, (op.hlc, op.id, isinstance(act, Pick)), on)
+            ballot.words = put(ballot.words, (op.hlc, op.id, isinstance(act, Pick)), on)
             self._decide(ballot, changes)
         elif isinstance(act, Retry):
             node = self._nodes[act.task]
@@ -261,18 +273,17 @@ class PlanBook:
             self._flow.leave(node)
         elif isinstance(act, Note):
             node = self._nodes[act.task]
-            notes = self._notes.setdefault(act.task, [])
-            put(notes, (op.hlc, op.id, op), on)
+            notes = self._notes[act.task] = put(self._notes.get(act.task, ()), (op.hlc, op.id, op), on)
             node.notes = tuple(entry[2] for entry in notes)
             self._touch(node, changes)
         elif isinstance(act, Pause):
-            put(self._pauses, (op.hlc, op.id, act.on), on)
+            self._pauses = put(self._pauses, (op.hlc, op.id, act.on), on)
             paused = bool(self._pauses) and self._pauses[-1][2]
             if paused != self.plan.paused:
                 self.plan.paused = paused
                 changes.plans.add(self.plan.id)
         elif isinstance(act, SetPolicy):
-            put(self._policies, (op.seq, op.id, op), on)
+            self._policies = put(self._policies, (op.seq, op.id, op), on)
             self._policies_changed = True
 
     def _touch(self, node: Node, changes: Changes) -> None:

@@ -142,7 +142,7 @@ class Flow:
             early = rules.result_as_leaf(work.results, since, self.line, node.depth)
             if early is not None:
                 hold = self._hold(node, since, policy)
-                return _Standing(True, State.DONE, hold, early.op, early.hlc)
+                return _Standing(True, State.DONE, hold, early, early.hlc)
         contest = node.contest
         return _DRAFT if contest is not None and contest.standing else _OPEN
 
@@ -169,7 +169,7 @@ class Flow:
         hold = self._hold(node, since, policy)
         result = rules.result(work.results, since)
         if result is not None:
-            return _Standing(leaf, State.DONE, hold, result.op, result.hlc)
+            return _Standing(leaf, State.DONE, hold, result, result.hlc)
         return _Standing(leaf, rules.claim_state(hold, policy.attempts), hold, None, None)
 
     @staticmethod

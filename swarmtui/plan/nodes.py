@@ -2,29 +2,15 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left, insort
 from dataclasses import dataclass, field
-from typing import Any
 
 from .ops import Hlc, Op, OpId, PeerId
+from .ordered import Ordered, put
 from .rules import ClaimKey, ResultKey
 from .state import Draft, Task
 
 Entry = tuple[Hlc, OpId, Op]
 """An op in the one order among ops."""
-
-
-def take_out(ordered: list[Any], entry: Any) -> None:
-    """Remove an entry that is in a sorted list."""
-    del ordered[bisect_left(ordered, entry)]
-
-
-def put(ordered: list[Any], entry: Any, on: bool) -> None:
-    """Add an entry to a sorted list, or take it out."""
-    if on:
-        insort(ordered, entry)
-    else:
-        take_out(ordered, entry)
 
 
 @dataclass(slots=True, eq=False)
@@ -34,13 +20,13 @@ class Ballot(Draft):
     node: Node = None  # type: ignore[assignment]  # always given; dataclass order wants a default
     tasks: tuple[Node, ...] = ()
     """The tasks that its steps became, in order."""
-    cast: dict[PeerId, list[Entry]] = field(default_factory=dict)
+    cast: dict[PeerId, Ordered[Entry]] = field(default_factory=dict)
     """Each scorer's votes, in order, also of scorers that no policy allows."""
     firsts: dict[PeerId, Hlc] = field(default_factory=dict)
     """Each scorer's first approval."""
-    tally: list[tuple[Hlc, PeerId]] = field(default_factory=list)
+    tally: Ordered[tuple[Hlc, PeerId]] = ()
     """The same, earliest first."""
-    words: list[tuple[Hlc, OpId, bool]] = field(default_factory=list)
+    words: Ordered[tuple[Hlc, OpId, bool]] = ()
     """The operator's picks (True) and vetoes (False), in order."""
     quorum_at: Hlc | None = None
     picked: tuple[Hlc, OpId] | None = None
@@ -51,15 +37,15 @@ class Ballot(Draft):
 class Work:
     """What was said of a task by those who do it, and the operator's retries. What's rare is made when first needed."""
 
-    claims: list[ClaimKey] = field(default_factory=list)
-    results: list[ResultKey] = field(default_factory=list)
-    followers: dict[OpId, list[ClaimKey]] | None = None
+    claims: Ordered[ClaimKey] = ()
+    results: Ordered[ResultKey] = ()
+    followers: dict[OpId, Ordered[ClaimKey]] | None = None
     """Claims by the claim that they take over."""
     released: dict[OpId, Hlc] | None = None
     """First release of each released claim."""
-    releases: dict[OpId, list[tuple[Hlc, OpId]]] | None = None
+    releases: dict[OpId, Ordered[tuple[Hlc, OpId]]] | None = None
     """All of them."""
-    retries: list[tuple[Hlc, OpId]] | None = None
+    retries: Ordered[tuple[Hlc, OpId]] = ()
 
     @property
     def retried_at(self) -> Hlc:
@@ -68,20 +54,17 @@ class Work:
 
     def put_claim(self, key: ClaimKey, prior: OpId, on: bool) -> None:
         """Add a claim, or take it out."""
-        put(self.claims, key, on)
+        self.claims = put(self.claims, key, on)
         if prior:
             if self.followers is None:
                 self.followers = {}
-            put(self.followers.setdefault(prior, []), key, on)
-            if not self.followers[prior]:
-                del self.followers[prior]
+            self.followers[prior] = put(self.followers.get(prior, ()), key, on)
 
     def put_release(self, claim: OpId, at: tuple[Hlc, OpId], on: bool) -> None:
         """Add a release, or take it out."""
         if self.releases is None or self.released is None:
             self.releases, self.released = {}, {}
-        entries = self.releases.setdefault(claim, [])
-        put(entries, at, on)
+        entries = self.releases[claim] = put(self.releases.get(claim, ()), at, on)
         if entries:
             self.released[claim] = entries[0][0]
         else:
@@ -89,20 +72,18 @@ class Work:
 
     def put_retry(self, at: tuple[Hlc, OpId], on: bool) -> None:
         """Add a retry, or take it out."""
-        if self.retries is None:
-            self.retries = []
-        put(self.retries, at, on)
+        self.retries = put(self.retries, at, on)
 
 
 @dataclass(slots=True, eq=False)
 class Contest:
     """The drafts of one task in the orders that decide among them."""
 
-    accepted: list[tuple[Hlc, OpId, Ballot]] = field(default_factory=list)
+    accepted: Ordered[tuple[Hlc, OpId, Ballot]] = ()
     """Accepted and not vetoed, by (accepted_at, id)."""
-    picked: list[tuple[Hlc, OpId, Ballot]] = field(default_factory=list)
+    picked: Ordered[tuple[Hlc, OpId, Ballot]] = ()
     """Picked and not vetoed, by latest pick."""
-    by_author: dict[PeerId, list[tuple[int, OpId, Ballot]]] = field(default_factory=dict)
+    by_author: dict[PeerId, Ordered[tuple[int, OpId, Ballot]]] = field(default_factory=dict)
     """Each author's drafts by seq."""
     within: dict[PeerId, int] = field(default_factory=dict)
     """How many of them are within the limit of drafts per author."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from .ops import Hlc, Op, OpId, PeerId, Policy, TaskId
 from .state import State
@@ -29,23 +29,11 @@ class Term(NamedTuple):
     synthesis: str
 
 
-class ClaimKey(NamedTuple):
-    """A claim in the order in which claims of one task win."""
-
-    hlc: Hlc
-    lot: bytes
-    id: OpId
-    op: Op
-
-
-class ResultKey(NamedTuple):
-    """A result in the order in which results of one task win."""
-
-    hlc: Hlc
-    id: OpId
-    op: Op
-    claimed: Hlc
-    """The hlc of its claim."""
+# Plain tuples, that the garbage collector needn't look at again and again: there are many.
+ClaimKey: TypeAlias = tuple[Hlc, bytes, OpId, Op]
+"""(hlc, lot, id, op): a claim in the order in which claims of one task win."""
+ResultKey: TypeAlias = tuple[Hlc, OpId, Hlc, Op]
+"""(hlc, id, hlc of its claim, op): a result in the order in which results of one task win."""
 
 
 class Hold(NamedTuple):
@@ -164,21 +152,21 @@ def hold(
     first = _first_from(claims, since + 1)
     if first is None:
         return NO_HOLD
-    chain, releases, link = [first.op], 0, first
+    chain, releases = [first[3]], 0
     while True:
+        link = chain[-1]
         released_at = released.get(link.id) if released else None
         successor = None
         candidates = followers.get(link.id) if followers else None
         if candidates:
             successor = _first_from(candidates, follows_from(link.hlc, released_at, lease_s))
-        if released_at is not None and (successor is None or successor.hlc > released_at):
+        if released_at is not None and (successor is None or successor[0] > released_at):
             releases += 1
             if successor is None or releases >= attempts:
                 return Hold(tuple(chain), None, releases)
         if successor is None:
-            return Hold(tuple(chain), link.op, releases)
-        chain.append(successor.op)
-        link = successor
+            return Hold(tuple(chain), link, releases)
+        chain.append(successor[3])
 
 
 def _first_from(claims: Sequence[ClaimKey], hlc: Hlc) -> ClaimKey | None:
@@ -186,7 +174,7 @@ def _first_from(claims: Sequence[ClaimKey], hlc: Hlc) -> ClaimKey | None:
     return claims[at] if at < len(claims) else None
 
 
-def result(results: Iterable[ResultKey], since: Hlc) -> ResultKey | None:
+def result(results: Iterable[ResultKey], since: Hlc) -> Op | None:
     """*The smallest (hlc, op_id) is the task's result.* It counts if its claim counts, in the chain or not.
 
     So done stays done: a late or back-dated earlier claim can't undo work.
@@ -195,18 +183,18 @@ def result(results: Iterable[ResultKey], since: Hlc) -> ResultKey | None:
         results: of the task, in winning order.
         since: only results of claims later than this count.
     """
-    for key in results:
-        if key.claimed > since:
-            return key
+    for _, _, claimed, op in results:
+        if claimed > since:
+            return op
     return None
 
 
-def result_as_leaf(results: Iterable[ResultKey], since: Hlc, line: Sequence[Term], depth: int) -> ResultKey | None:
+def result_as_leaf(results: Iterable[ResultKey], since: Hlc, line: Sequence[Term], depth: int) -> Op | None:
     """*Done stays done*, also when the operator raises max_depth later: a task that wasn't split by then and has a
     result of a claim made while it was a leaf stays a leaf."""
-    for key in results:
-        if key.claimed > since and depth >= in_force(line, key.claimed).max_depth:
-            return key
+    for _, _, claimed, op in results:
+        if claimed > since and depth >= in_force(line, claimed).max_depth:
+            return op
     return None
 
 
