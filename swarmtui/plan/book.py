@@ -8,7 +8,7 @@ what it rests on is, ungrounded once at most; so the cost of all that is spread 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 from . import ballots, rules
 from .envelope import task_id
@@ -16,7 +16,6 @@ from .flow import Flow
 from .nodes import Ballot, Entry, Node
 from .ops import (
     MAX_DEPTH,
-    Body,
     Claim,
     Goal,
     Hlc,
@@ -38,6 +37,17 @@ from .ops import (
 )
 from .ordered import Ordered, put
 from .state import Changes, Plan
+
+
+class _Kind(NamedTuple):
+    """How a kind of op is treated; kinds that aren't listed refer to nothing and do nothing."""
+
+    references: Callable[[Any], tuple[bytes, ...]]
+    """What it refers to, given the body; may hold b""."""
+    fits: Callable[[Op, Any], bool]
+    """Whether that's all grounded, of the right kind and earlier, given op and body."""
+    apply: Callable[[Op, Any, bool, Changes], None]
+    """Do what it says (True) or undo it (False)."""
 
 
 class PlanBook:
@@ -66,7 +76,14 @@ class PlanBook:
         self._policies_changed = False
         self._flow = Flow(self.plan, rules.terms(goal, body.policy, ()))
         self._flow.enter(root)
-        self._doers = _doers(self)
+        self._kinds = {
+            Proposal: _Kind(lambda body: (body.task, body.base), self._fits_proposal, self._proposal),
+            Vote: _Kind(lambda body: (body.proposal,), self._fits_vote, self._vote),
+            Claim: _Kind(lambda body: (body.task, body.prior), self._fits_claim, self._claim),
+            Release: _Kind(lambda body: (body.claim,), self._fits_word_on_claim, self._release),
+            Result: _Kind(lambda body: (body.claim,), self._fits_word_on_claim, self._result),
+            Steer: _Kind(_of_act, self._fits_steer, self._steer),
+        }
 
     # -- what a replica asks for
 
@@ -80,10 +97,10 @@ class PlanBook:
                 continue
             self.grounded.add(op.id)
             changes.added.append(op)
-            do = self._doers.get(type(op.body))
-            if do is not None:
-                do(op, op.body, True, changes)
-            self._push_dependents(op, stack)
+            kind = self._kinds.get(type(op.body))
+            if kind is not None:
+                kind.apply(op, op.body, True, changes)
+                self._push_dependents(op, stack)
 
     def displace(self, op: Op, changes: Changes) -> None:
         """Make an op, which stands second in its slot now, mean nothing, and all that rests on it."""
@@ -96,14 +113,14 @@ class PlanBook:
                 order.append(op)
                 self._push_dependents(op, stack)
         for op in reversed(order):  # what rests on an op is undone before it
-            undo = self._doers.get(type(op.body))
-            if undo is not None:
-                undo(op, op.body, False, changes)
+            kind = self._kinds.get(type(op.body))
+            if kind is not None:
+                kind.apply(op, op.body, False, changes)
 
     def forget(self, op: Op) -> None:
         """Drop a displaced op that isn't kept any more."""
         self._displaced.discard(op.id)
-        for reference in references(op.body, self._goal.id):
+        for reference in self._references(op):
             waiting = self._dependents.get(reference)
             if waiting is op:
                 del self._dependents[reference]
@@ -121,7 +138,9 @@ class PlanBook:
 
     def _register(self, op: Op) -> None:
         """Note what an op refers to. (Most things have one dependent or none: a list only for more.)"""
-        for reference in references(op.body, self._goal.id):
+        for reference in self._references(op):
+            if not reference or reference == self._goal.id:
+                continue
             waiting = self._dependents.get(reference)
             if waiting is None:
                 self._dependents[reference] = op
@@ -130,11 +149,15 @@ class PlanBook:
             else:
                 self._dependents[reference] = [waiting, op]
 
+    def _references(self, op: Op) -> tuple[bytes, ...]:
+        kind = self._kinds.get(type(op.body))
+        return kind.references(op.body) if kind is not None else ()
+
     def _push_dependents(self, op: Op, stack: list[Op]) -> None:
         """Push what refers to an op or to the tasks that it makes."""
-        provided = [op.id]
+        provided: tuple[bytes, ...] = (op.id,)
         if type(op.body) is Proposal:
-            provided += [task.id for task in self._ballots[op.id].tasks]
+            provided += tuple(task.id for task in self._ballots[op.id].tasks)
         for one in provided:
             waiting = self._dependents.get(one)
             if isinstance(waiting, list):
@@ -144,45 +167,48 @@ class PlanBook:
 
     def _fits(self, op: Op) -> bool:
         """Whether all that an op refers to is grounded, of the right kind, and earlier."""
-        body, hlc = op.body, op.hlc
-        if hlc <= self._goal.hlc:
+        if op.hlc <= self._goal.hlc:
             return False
-        if isinstance(body, Vote):
-            return self._earlier_ballot(body.proposal, hlc)
-        if isinstance(body, Claim):
-            node = self._nodes.get(body.task)
-            if node is None or node.born >= hlc:
-                return False
-            if not body.prior:
-                return True
-            prior = self._claims.get(body.prior)
-            return prior is not None and prior.hlc < hlc and _task_of(prior) == body.task
-        if isinstance(body, (Result, Release)):
-            claim = self._claims.get(body.claim)
-            return claim is not None and claim.author == op.author and claim.hlc < hlc
-        if isinstance(body, Proposal):
-            node = self._nodes.get(body.task)
-            if node is None or node.born >= hlc or node.depth >= MAX_DEPTH:
-                return False
-            if not body.base:
-                return True
-            base = self._ballots.get(body.base)
-            return base is not None and base.node is node and base.op.hlc < hlc
-        if isinstance(body, Steer):
-            return op.author == self._goal.author and self._fits_act(body.act, hlc)
-        return not isinstance(body, Goal)
+        kind = self._kinds.get(type(op.body))
+        return type(op.body) is not Goal if kind is None else kind.fits(op, op.body)
 
-    def _fits_act(self, act: object, hlc: Hlc) -> bool:
+    def _fits_proposal(self, op: Op, body: Proposal) -> bool:
+        node = self._nodes.get(body.task)
+        if node is None or node.born >= op.hlc or node.depth >= MAX_DEPTH:
+            return False
+        if not body.base:
+            return True
+        base = self._ballots.get(body.base)
+        return base is not None and base.node is node and base.op.hlc < op.hlc
+
+    def _fits_vote(self, op: Op, body: Vote | Pick | Veto) -> bool:
+        ballot = self._ballots.get(body.proposal)
+        return ballot is not None and ballot.op.hlc < op.hlc
+
+    def _fits_claim(self, op: Op, body: Claim) -> bool:
+        node = self._nodes.get(body.task)
+        if node is None or node.born >= op.hlc:
+            return False
+        if not body.prior:
+            return True
+        prior = self._claims.get(body.prior)
+        return prior is not None and prior.hlc < op.hlc and _task_of(prior) == body.task
+
+    def _fits_word_on_claim(self, op: Op, body: Release | Result) -> bool:
+        claim = self._claims.get(body.claim)
+        return claim is not None and claim.author == op.author and claim.hlc < op.hlc
+
+    def _fits_steer(self, op: Op, body: Steer) -> bool:
+        """*Steering counts only from the goal's author.*"""
+        act = body.act
+        if op.author != self._goal.author:
+            return False
         if isinstance(act, (Pick, Veto)):
-            return self._earlier_ballot(act.proposal, hlc)
+            return self._fits_vote(op, act)
         if isinstance(act, (Retry, Note)):
             node = self._nodes.get(act.task)
-            return node is not None and node.born < hlc
+            return node is not None and node.born < op.hlc
         return True
-
-    def _earlier_ballot(self, proposal: OpId, hlc: Hlc) -> bool:
-        ballot = self._ballots.get(proposal)
-        return ballot is not None and ballot.op.hlc < hlc
 
     # -- what grounded ops do (on) and undo (off)
 
@@ -320,31 +346,8 @@ def _task_of(claim: Op) -> TaskId:
     return claim.body.task
 
 
-def references(body: Body, goal: OpId) -> list[bytes]:
-    """The ids that a body refers to, but for the goal's, which is always there."""
-    found: tuple[bytes, ...] = ()
-    if isinstance(body, Vote):
-        found = (body.proposal,)
-    elif isinstance(body, Claim):
-        found = (body.task, body.prior)
-    elif isinstance(body, (Result, Release)):
-        found = (body.claim,)
-    elif isinstance(body, Proposal):
-        found = (body.task, body.base)
-    elif isinstance(body, Steer):
-        found = (getattr(body.act, "proposal", b""), getattr(body.act, "task", b""))
-    return [reference for reference in found if reference and reference != goal]
-
-
-Doer = Callable[[Op, Any, bool, Changes], None]
-
-
-def _doers(book: PlanBook) -> dict[type[Body], Doer]:
-    return {
-        Proposal: book._proposal,
-        Vote: book._vote,
-        Claim: book._claim,
-        Release: book._release,
-        Result: book._result,
-        Steer: book._steer,
-    }
+def _of_act(body: Steer) -> tuple[bytes, ...]:
+    act = body.act
+    if isinstance(act, (Pick, Veto)):
+        return (act.proposal,)
+    return (act.task,) if isinstance(act, (Retry, Note)) else ()

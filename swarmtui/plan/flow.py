@@ -53,31 +53,30 @@ class Flow:
         self.line = line
         self._plan = plan
         self._heap: list[tuple[bytes, TaskId, Node]] = []
-        self._queued: set[tuple[bytes, TaskId]] = set()
 
     def enter(self, node: Node) -> None:
-        """Look again at what flows down to this task and to its split."""
-        self._push(node.path, node)
+        """Look again at what flows down to this task and to its split, and then at its work and completion."""
+        if not node.entering:
+            node.entering = True
+            heappush(self._heap, (node.path, node.id, node))
 
     def leave(self, node: Node) -> None:
         """Look again at this task's work and completion."""
-        self._push(node.path + _BEHIND, node)
-
-    def _push(self, key: bytes, node: Node) -> None:
-        entry = (key, node.id)
-        if entry not in self._queued:
-            self._queued.add(entry)
-            heappush(self._heap, (key, node.id, node))
+        if not node.leaving:
+            node.leaving = True
+            heappush(self._heap, (node.path + _BEHIND, node.id, node))
 
     def settle(self, changes: Changes) -> None:
         """Bring every task up to date; note in `changes` those that differ from before."""
-        heap, queued = self._heap, self._queued
+        heap = self._heap
         while heap:
             key, task, node = heappop(heap)
-            queued.discard((key, task))
-            if node.retired:
-                continue
-            changed = self._completed(node) if key[-1:] == _BEHIND else self._entered(node)
+            if key is node.path:
+                node.entering = False
+                changed = not node.retired and self._entered(node)
+            else:
+                node.leaving = False
+                changed = not node.retired and self._completed(node)
             if changed:
                 changes.tasks.add((self._plan.id, task))
 
@@ -111,14 +110,20 @@ class Flow:
 
     def _completed(self, node: Node) -> bool:
         """Reckon leaf, state, holder and result; pass on when the task was done."""
-        standing = self._standing(node)
-        before = (node.leaf, node.state, node.chain, node.holder, node.releases, node.result, node.done_at)
-        if standing.done_at != node.done_at:
-            node.done_at = standing.done_at
+        leaf, state, hold, result, done_at = self._standing(node)
+        if done_at != node.done_at:
+            node.done_at = done_at
             self._pass_on(node)
-        node.leaf, node.state, node.result = standing.leaf, standing.state, standing.result
-        node.chain, node.holder, node.releases = standing.hold
-        return before[:-1] != (node.leaf, node.state, *standing.hold, node.result)
+        if (
+            state is node.state
+            and result is node.result
+            and leaf is node.leaf
+            and hold == (node.chain, node.holder, node.releases)
+        ):
+            return False
+        node.leaf, node.state, node.result = leaf, state, result
+        node.chain, node.holder, node.releases = hold
+        return True
 
     def _pass_on(self, node: Node) -> None:
         if node.up is None or node.ballot is None:

@@ -113,6 +113,9 @@ class Node(Task):
     done_at: Hlc | None = None
     contest: Contest | None = None
     work: Work | None = None
+    entering: bool = False
+    leaving: bool = False
+    """It's among those that wait to be looked at again (see flow.py)."""
     retired: bool = False
     """Its draft was withdrawn: it's no longer part of the plan."""
 

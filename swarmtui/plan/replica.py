@@ -69,40 +69,53 @@ class Replica:
         for op in ops:
             if op.id in self._ops:
                 continue
-            if type(op.body) is Goal:
-                if self._keep(op):
-                    touched.add(op.plan)
-                    self._begin(op, changes)
-                    for waiting in self._pen.release(op.plan):
-                        self._accept(waiting, changes)
-            elif op.plan not in self._books:
-                if not self._pen.hold(op):
-                    self._refuse(op, "no room for ops of unknown plans")
-            elif self._accept(op, changes):
-                touched.add(op.plan)
-        for plan in touched:
-            self._books[plan].settle(changes)
+            book = self._books.get(op.plan)
+            if book is not None:
+                self._accept(op, book, changes)
+                touched.add(book)
+            elif isinstance(op.body, Goal):
+                self._begin(op, touched, changes)
+            elif not self._pen.hold(op):
+                self._refuse(op, "no room for ops of unknown plans")
+        for book in touched:
+            book.settle(changes)
         if self._displaced:
             self._displaced = False
             changes.added = [op for op in changes.added if self.grounded(op)]
         return changes
 
-    def _begin(self, goal: Op, changes: Changes) -> None:
+    def _begin(self, goal: Op, touched: set[PlanBook], changes: Changes) -> None:
+        if not self._keep(goal):
+            return
         book = self._books[goal.plan] = PlanBook(goal)
+        shelves = self._shelves[goal.plan] = {goal.author: Shelf()}
+        shelves[goal.author].place(goal)
         self.plans[goal.plan] = book.plan
         book.plan.ops = 1
-        self._place(goal)
+        touched.add(book)
         changes.added.append(goal)
         changes.plans.add(goal.plan)
+        for waiting in self._pen.release(goal.plan):
+            self._accept(waiting, book, changes)
 
-    def _accept(self, op: Op, changes: Changes) -> bool:
-        """Take an op of a known plan; whether it was kept."""
-        if op.id in self._ops or not self._keep(op):
-            return False
-        book = self._books[op.plan]
-        second, gone = self._place(op)
+    def _accept(self, op: Op, book: PlanBook, changes: Changes) -> None:
+        """Take an op of a known plan, that isn't held yet, if there's room."""
+        if not self._keep(op):
+            return
+        shelves = self._shelves[op.plan]
+        place = shelves.get(op.author)
+        if place is None:
+            place = shelves[op.author] = Shelf()
         book.plan.ops += 1
-        if second is not None and op.author not in book.plan.faulty:
+        second, gone = place.place(op)
+        if second is None and gone is None:
+            book.add(op, changes)
+        else:
+            self._equivocated(op, second, gone, book, changes)
+
+    def _equivocated(self, op: Op, second: Op | None, gone: Op | None, book: PlanBook, changes: Changes) -> None:
+        """*Two ops with the same author and seq prove a fault: the lower op_id counts, the other means nothing.*"""
+        if op.author not in book.plan.faulty:
             book.plan.faulty.add(op.author)
             changes.plans.add(op.plan)
         if second is not None and second is not op:
@@ -112,14 +125,6 @@ class Replica:
             self._drop(gone, book)
         if second is not op and gone is not op:
             book.add(op, changes)
-        return gone is not op
-
-    def _place(self, op: Op) -> tuple[Op | None, Op | None]:
-        shelves = self._shelves.setdefault(op.plan, {})
-        place = shelves.get(op.author)
-        if place is None:
-            place = shelves[op.author] = Shelf()
-        return place.place(op)
 
     def _keep(self, op: Op) -> bool:
         """Enter an op into the books of what is held, if there's room."""

@@ -81,6 +81,8 @@ def accepted_at(tally: Sequence[tuple[Hlc, PeerId]], line: Sequence[Term], depth
     """
     if not tally:
         return None
+    if len(line) == 1 and not line[0].scorers:  # nearly always
+        return tally[line[0].need - 1][0] if len(tally) >= line[0].need and depth < line[0].max_depth else None
     for i, term in enumerate(line):
         if depth >= term.max_depth or len(tally) < term.need:
             continue
