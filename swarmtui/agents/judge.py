@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from swarmtui.llm.model import Likelihood, Model, ModelError, Request
 from swarmtui.plan.ops import Marks
@@ -10,7 +10,7 @@ from swarmtui.plan.state import Draft, Plan, Task
 
 from . import judging
 from .judging import Emphasis, Gains, Verdict
-from .prompting import fill, listed, marks_schema
+from .prompting import Neutral, fill, listed, marks_schema
 from .settings import AgentSettings
 from .wording import cut, one_line
 
@@ -42,7 +42,7 @@ class Judge:
                 self._refused += 1
             else:
                 self._refused = 0
-                return judging.by_likelihood(title, steps, gains, self._emphasis)
+                return judging.by_likelihood(title, steps, gains, self._emphasis, enough(plan))
         return await self._written(plan, task, title, steps, write, seed)
 
     async def weigh(self, title: str, steps: list[str]) -> Gains:
@@ -53,8 +53,12 @@ class Judge:
         (goal_given_steps,) = await ask(fill(prompts.given_steps, {"steps": listing}), [title])
         (goal_alone,) = await ask(prompts.given_no_steps, [title])
         given = await ask(fill(prompts.given_goal, {"title": title}), steps)
-        alone = await ask(prompts.given_nothing, steps)
-        return Gains(goal_given_steps, goal_alone, tuple(given), tuple(alone))
+        alone = [
+            await ask(fill(prompts.given_goal, {"title": neutral}), steps)
+            for neutral in neutral_tasks(prompts.neutral, title)
+        ]
+        means = tuple(sum(column) / len(column) for column in zip(*alone, strict=True))
+        return Gains(goal_given_steps, goal_alone, tuple(given), means)
 
     async def _ask(self, prefix: str, texts: list[str]) -> list[float]:
         found = await self._model.likelihood(
@@ -92,7 +96,25 @@ class Judge:
         )
         value = reply.value if isinstance(reply.value, dict) else {}
         marks = Marks(**{name: _mark(value.get(name)) for name in ("specific", "distinct", "complete")})
-        return judging.by_word(title, steps, marks, one_line(str(value.get("critique", ""))), self._emphasis)
+        return judging.by_word(
+            title, steps, marks, one_line(str(value.get("critique", ""))), self._emphasis, enough(plan)
+        )
+
+
+def enough(plan: Plan) -> int:
+    """Fewest steps of a complete list: three, or what the policy allows."""
+    return min(3, plan.policy.fan_out[1])
+
+
+def neutral_tasks(neutral: Sequence[Neutral], title: str) -> Sequence[str]:
+    """Tasks to compare with, in the title's language where it can be told by its letters or its little words.
+
+    In a foreign language, any text of the title's language would seem likely after the title.
+    """
+    little = set(title.casefold().replace("'", " ").replace("’", " ").split())
+    found = max(neutral, key=lambda item: (len(little & set(item.words)), any(c in title for c in item.letters)))
+    known = little & set(found.words) or any(c in title for c in found.letters)
+    return found.tasks if known else neutral[0].tasks
 
 
 def _mark(value: object) -> int:

@@ -13,9 +13,10 @@ from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
 from string import Template
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
 import msgspec
+from msgspec import Meta
 
 from .wording import cut, one_line
 
@@ -52,18 +53,28 @@ class DrafterPrompts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A step that starts with one of them comes after all the others."""
 
 
+class Neutral(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Tasks to compare with, in one language."""
+
+    words: tuple[str, ...]
+    """Little words that tell the language."""
+    letters: str
+    """Letters that only it has."""
+    tasks: Annotated[tuple[str, ...], Meta(min_length=1)]
+
+
 class ScorerPrompts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     system: str
     marks: str
     critique: str
     given_goal: str
-    """Likelihood prefix before a step, knowing the goal."""
-    given_nothing: str
-    """… knowing nothing."""
+    """Likelihood prefix before a step, knowing the goal (or a neutral one)."""
     given_steps: str
     """Likelihood prefix before the goal, knowing the steps."""
     given_no_steps: str
     """… knowing no steps."""
+    neutral: Annotated[tuple[Neutral, ...], Meta(min_length=1)]
+    """Tasks to compare with; the first for any language."""
 
 
 class ExecutorPrompts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
