@@ -10,7 +10,12 @@ from hypothesis import HealthCheck, settings
 
 # "ci" is the default everywhere: repeatable, and no test fails because a machine is slow.
 settings.register_profile(
-    "ci", max_examples=60, deadline=None, derandomize=True, print_blob=True, suppress_health_check=[HealthCheck.too_slow]
+    "ci",
+    max_examples=60,
+    deadline=None,
+    derandomize=True,
+    print_blob=True,
+    suppress_health_check=[HealthCheck.too_slow],
 )
 settings.register_profile("thorough", max_examples=2_000, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
