@@ -33,15 +33,24 @@ def read_steps(value: Any) -> list[dict[str, Any]]:
     return found
 
 
-def repeats(titles: Sequence[str]) -> list[tuple[int, int]]:
-    """Pairs of steps (earlier, later) that share more than three quarters of their words."""
-    return [(i, j) for j in range(len(titles)) for i in range(j) if shared(titles[i], titles[j]) > SAME]
+def alike(first: str, second: str, task: str) -> float:
+    """How much two steps have in common besides the task's own words, 0 to 1."""
+    own = words(task)
+    one, two = words(first) - own, words(second) - own
+    if not one or not two:
+        return shared(first, second)
+    return len(one & two) / min(len(one), len(two))
 
 
-def restates(title: str, goal: str) -> bool:
-    """Whether a step holds over 80 % of the goal's words and hardly any besides."""
-    extra = len(words(title) - words(goal))
-    return covered(goal, title) > RESTATES and extra <= max(1, len(words(goal)) // 2)
+def repeats(titles: Sequence[str], task: str) -> list[tuple[int, int]]:
+    """Pairs of steps (earlier, later) that share more than three quarters of their words, the task's own left out."""
+    return [(i, j) for j in range(len(titles)) for i in range(j) if alike(titles[i], titles[j], task) > SAME]
+
+
+def restates(title: str, task: str) -> bool:
+    """Whether a step holds over 80 % of the task's words and hardly any besides."""
+    extra = len(words(title) - words(task))
+    return covered(task, title) > RESTATES and extra <= max(1, len(words(task)) // 4)
 
 
 def copies(title: str, texts: Iterable[str]) -> bool:
@@ -60,7 +69,7 @@ def faults(titles: Sequence[str], task: str, low: int, examples: Iterable[str], 
         planned: titles that stand elsewhere in the plan.
     """
     examples, planned = list(examples), list(planned)
-    found = [f"step {j + 1} repeats step {i + 1}" for i, j in repeats(titles)]
+    found = [f"step {j + 1} repeats step {i + 1}" for i, j in repeats(titles, task)]
     for number, title in enumerate(titles, 1):
         if restates(title, task):
             found.append(f"step {number} says the task again")
@@ -92,7 +101,7 @@ def mend(
     for step in steps:
         title = step["title"]
         bad = restates(title, task) or copies(title, examples) or copies(title, planned)
-        if not bad and not any(shared(title, other["title"]) > SAME for other in kept):
+        if not bad and not any(alike(title, other["title"], task) > SAME for other in kept):
             # What was left out has shifted the numbers, so the order given by the model can't be kept.
             kept.append({key: item for key, item in step.items() if key != "after"})
     added = 0

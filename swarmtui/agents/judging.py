@@ -1,8 +1,8 @@
 """The marks: what plain looking and likelihoods say of a draft, as numbers from 0 to 100 and a critique. Pure.
 
-How a step is weighed: *gain* = how much likelier it is after the task than after neutral tasks, summed over the step (in
-nats, reckoned as mean gain per token × bytes / 4.2). Good steps gain 5 to 11, steps of other plans -1 to 5, vague ones
-less than 1. So its *weight* is logistic((gain - 3) / 2); 0 for a step that says the task again, half for one of two
+How a step is weighed: *gain* = how much likelier it is after the task than after neutral tasks, summed over the step
+(in nats, reckoned as mean gain per token × bytes / 4.2). Good steps gain 5 to 11, steps of other plans -1 to 5, vague
+ones less than 1. So its *weight* is logistic((gain - 3) / 2); 0 for a step that says the task again, half for one of two
 words or fewer. Then:
 
 - specific = 0.3 × the mean weight + 0.7 × the mean of the two lowest weights
@@ -27,8 +27,8 @@ from typing import Literal, TypeAlias
 
 from swarmtui.plan.ops import Marks, PeerId
 
-from .drafts import repeats, restates
-from .wording import cut, shared, words
+from .drafts import alike, repeats, restates
+from .wording import cut, words
 
 Emphasis: TypeAlias = Literal["specific", "distinct", "complete"]
 EMPHASES: tuple[Emphasis, ...] = ("specific", "distinct", "complete")
@@ -111,8 +111,9 @@ def _specific(weights: Sequence[float]) -> float:
 
 
 def _distinct(title: str, steps: Sequence[str], enough: int) -> float:
-    value = 1 - 0.4 * max((shared(steps[i], steps[j]) for j in range(len(steps)) for i in range(j)), default=0.0)
-    twice, again = len(repeats(steps)), any(restates(step, title) for step in steps)
+    most = max((alike(steps[i], steps[j], title) for j in range(len(steps)) for i in range(j)), default=0.0)
+    value = 1 - 0.4 * most
+    twice, again = len(repeats(steps, title)), any(restates(step, title) for step in steps)
     if twice or again:
         value = min(value, 0.25 - 0.05 * min(4, twice + again - 1))
     # Few steps seldom repeat anything: that's no merit.
@@ -131,7 +132,7 @@ def _complete(title: str, steps: Sequence[str], weights: Sequence[float], gains:
 
 def _idle(title: str, steps: Sequence[str]) -> set[int]:
     """Steps that add nothing: repeats of earlier ones, and the task again."""
-    return {later for _, later in repeats(steps)} | {i for i, step in enumerate(steps) if restates(step, title)}
+    return {later for _, later in repeats(steps, title)} | {i for i, step in enumerate(steps) if restates(step, title)}
 
 
 def _left(title: str, steps: Sequence[str]) -> int:
@@ -143,7 +144,7 @@ def _logistic(x: float) -> float:
 
 
 def emphasised(specific: float, distinct: float, complete: float, emphasis: Emphasis | None) -> Marks:
-    """Marks as a scorer with this emphasis gives them: further from the middle in what it looks at, nearer elsewhere."""
+    """Marks as a scorer with this emphasis gives them: spread in what it looks at, closer elsewhere."""
     values = {"specific": specific, "distinct": distinct, "complete": complete}
     if emphasis is not None:
         values = {
@@ -162,7 +163,7 @@ def critique(title: str, steps: Sequence[str], weak: Sequence[int], enough: int)
         weak: indexes of steps that hardly belong to the task, the weakest first.
         enough: fewest steps of a complete list.
     """
-    said = [f"Step {j + 1} repeats step {i + 1}." for i, j in repeats(steps)]
+    said = [f"Step {j + 1} repeats step {i + 1}." for i, j in repeats(steps, title)]
     idle = _idle(title, steps)
     said += [f"Step {i + 1} only says the task again." for i, step in enumerate(steps) if restates(step, title)]
     for i in [i for i in weak if i not in idle][:3]:
