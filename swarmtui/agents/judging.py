@@ -2,8 +2,8 @@
 
 How a step is weighed: *gain* = how much likelier it is after the task than after neutral tasks, summed over the step
 (in nats, reckoned as mean gain per token × bytes / 4.2). Good steps gain 5 to 11, steps of other plans -1 to 5, vague
-ones less than 1. So its *weight* is logistic((gain - 3) / 2); 0 for a step that says the task again, half for one of two
-words or fewer. Then:
+ones less than 1. So its *weight* is logistic((gain - 3) / 2); 0 for a step that says the task again, half for one of
+two words or fewer. Then:
 
 - specific = 0.3 × the mean weight + 0.7 × the mean of the two lowest weights
 - distinct = 1 - 0.4 × the most that two steps share; at most 0.25 if two are nearly the same, or one is the task again;

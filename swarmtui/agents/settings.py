@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cache
 
 from swarmtui.llm.model import Model
 
@@ -10,6 +11,12 @@ from .prompting import Prompts
 
 UNKNOWN_ROOM = 3_600
 ANSWER_TOKENS = 700
+
+
+@cache
+def default_prompts() -> Prompts:
+    """The prompts that come with the package, read once."""
+    return Prompts.load()
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +29,7 @@ class AgentSettings:
     """A decomposer's first angle ('' for one by chance)."""
     skills: tuple[str, ...] = ()
     """What an executor can do; empty: write."""
-    prompts: Prompts = field(default_factory=Prompts.load)
+    prompts: Prompts = field(default_factory=default_prompts)
     hesitate_s: float = 1.5
     """A decomposer and an executor wait up to this long before they begin, and look again: so two seldom collide."""
     redraws: int = 3

@@ -1,0 +1,99 @@
+"""The marks, from likelihoods made by hand."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from swarmtui.agents import judging
+from swarmtui.agents.judge import neutral_tasks
+from swarmtui.agents.judging import EMPHASES, Emphasis, Gains, Verdict
+from swarmtui.agents.prompting import Prompts
+from swarmtui.plan.ops import Marks
+
+TASK = "Open a small bakery"
+STEPS = [
+    "Choose a shop and sign the lease",
+    "Get the food licence and the health inspection",
+    "Buy ovens, mixers and shelving",
+    "Hire two people and plan the opening week menu",
+]
+GOOD, STRANGE = 1.0, 0.1
+"""Gains per token of a step that belongs to its task, and of one that doesn't."""
+
+
+def judged(steps: list[str], gains: list[float], cover: float = 1.2, emphasis: Emphasis | None = None) -> Verdict:
+    alone = tuple(-4.0 for _ in steps)
+    given_goal = tuple(-4.0 + gain for gain in gains)
+    return judging.by_likelihood(TASK, steps, Gains(-3.0 + cover, -3.0, given_goal, alone), emphasis)
+
+
+def test_a_good_list_passes_and_nothing_is_said_against_it() -> None:
+    verdict = judged(STEPS, [GOOD] * 4)
+    assert verdict.marks.mean >= 60
+    assert verdict.critique == ""
+
+
+@pytest.mark.parametrize(
+    ("steps", "gains", "said"),
+    [
+        ([*STEPS[:3], STEPS[0]], [GOOD] * 4, "Step 4 repeats step 1."),
+        ([*STEPS[:3], TASK], [GOOD] * 3 + [4.0], "Step 4 only says the task again."),
+        ([*STEPS[:2], "Get started", "Improve things"], [GOOD] * 2 + [STRANGE] * 2, 'Step 3 ("Get started") is vague'),
+        ([*STEPS[:2], "Book a venue with three rooms", "Record the interviews with two microphones"],
+         [GOOD] * 2 + [STRANGE] * 2, 'Step 3 ("Book a venue with three rooms") has little to do with the task.'),
+        (STEPS[:2], [GOOD] * 2, "Too few steps"),
+    ],
+)  # fmt: skip
+def test_every_flaw_fails_and_is_named(steps: list[str], gains: list[float], said: str) -> None:
+    verdict = judged(steps, gains)
+    assert verdict.marks.mean < 60
+    assert said in verdict.critique
+
+
+def test_scorers_differ_in_what_they_look_at() -> None:
+    steps, gains = [*STEPS[:3], "Book a venue with three rooms"], [GOOD] * 3 + [STRANGE]
+    marks = {emphasis: judged(steps, gains, emphasis=emphasis).marks for emphasis in EMPHASES}
+    assert len({mark.mean for mark in marks.values()}) == 3
+    assert marks["specific"].specific < marks["distinct"].specific
+    assert {judging.emphasis_of(f"peer {number}") for number in range(20)} == set(EMPHASES)
+    assert judging.emphasis_of("a") == judging.emphasis_of("a")
+
+
+def test_written_marks_are_corrected_by_what_is_plain() -> None:
+    wild = Marks(specific=90, distinct=100, complete=100)
+    verdict = judging.by_word(TASK, [STEPS[0], STEPS[0]], wild, "Very good.", "specific")
+    assert verdict.marks.distinct < 40
+    assert verdict.marks.complete < 40
+    assert verdict.critique == "Step 2 repeats step 1. Too few steps: something is missing. Very good."
+
+
+@pytest.mark.parametrize(
+    ("title", "part"),
+    [
+        ("Open a small bakery", "work"),
+        ("Eine Bäckerei in der Altstadt eröffnen", "Arbeit"),
+        ("Ouvrir un café dans le quartier", "travail"),
+        ("Organizar una fiesta para los vecinos", "trabajo"),
+        ("東京でのコンサートを企画する", "仕事"),
+        ("Xyzzy", "work"),
+    ],
+)
+def test_texts_are_compared_in_their_own_language(title: str, part: str) -> None:
+    assert part in neutral_tasks(Prompts.load().scorer.neutral, title)[0]
+
+
+@given(
+    st.lists(st.text(min_size=1, max_size=60), min_size=2, max_size=16),
+    st.text(min_size=1, max_size=60),
+    st.floats(-60, 0),
+    st.floats(-60, 0),
+    st.sampled_from(EMPHASES),
+)
+def test_marks_stay_marks_whatever_the_texts(
+    steps: list[str], title: str, first: float, second: float, emphasis: Emphasis
+) -> None:
+    gains = Gains(first, second, tuple(first for _ in steps), tuple(second for _ in steps))
+    marks = judging.by_likelihood(title, steps, gains, emphasis).marks
+    assert all(0 <= mark <= 100 for mark in (marks.specific, marks.distinct, marks.complete))
