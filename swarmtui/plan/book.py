@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, cast
 from . import ballots, rules
 from .envelope import task_id
 from .flow import Flow
-from .nodes import Ballot, Entry, Node
+from .nodes import NO_DRAFTS, Ballot, Entry, Node
 from .ops import (
     MAX_DEPTH,
     Claim,
@@ -235,7 +235,7 @@ class PlanBook:
         plan, depth = self.plan.id, up.depth + 1
         tasks: list[Node] = []
         for index, step in enumerate(body.steps):
-            node = Node(task_id(op.id, index), plan, depth, up.id, op.id, index, step)
+            node = Node(task_id(op.id, index), plan, depth, up.id, op.id, index, step, drafts=NO_DRAFTS)
             node.path, node.born, node.up, node.ballot = up.path + bytes((index,)), op.hlc, up, ballot
             if step.after:
                 node.befores = tuple(tasks[i] for i in step.after)

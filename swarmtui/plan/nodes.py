@@ -13,6 +13,10 @@ Entry = tuple[Hlc, OpId, Op]
 """An op in the one order among ops."""
 
 
+NO_DRAFTS: dict[OpId, Draft] = {}
+"""What most tasks have. Shared, never filled."""
+
+
 @dataclass(slots=True, eq=False)
 class Ballot(Draft):
     """A draft with every vote and word of the operator on it."""
@@ -129,4 +133,5 @@ class Node(Task):
         """Its contest, made when first needed."""
         if self.contest is None:
             self.contest = Contest()
+            self.drafts = {}
         return self.contest

@@ -65,15 +65,17 @@ def _branch(author: Author, task: TaskId, depth: int) -> Iterator[Op]:
         yield from _branch(author, task_id(drafts[0].id, i), depth + 1)
 
 
-def rate(count: int, run: Callable[[], object], times: int = 1) -> float:
-    """The best of several runs, in things per second of this process's CPU time."""
-    best = float("inf")
-    for _ in range(times):
-        gc.collect()
-        start = time.process_time()
-        run()
-        best = min(best, time.process_time() - start)
-    return count / best
+def rates(rounds: int, **runs: tuple[int, Callable[[], object]]) -> dict[str, float]:
+    """The best of several rounds, in things per second of this process's CPU time. Rounds take turns, so that a machine
+    that slows down meanwhile slows all down."""
+    best: dict[str, float] = {}
+    for _ in range(rounds):
+        for name, (count, run) in runs.items():
+            gc.collect()
+            start = time.process_time()
+            run()
+            best[name] = max(best.get(name, 0.0), count / (time.process_time() - start))
+    return best
 
 
 def add_singly(ops: Sequence[Op]) -> Replica:
@@ -97,21 +99,25 @@ def bare_verify(ops: Sequence[Op]) -> None:
 def main() -> None:
     wanted = int(sys.argv[1]) if len(sys.argv) > 1 else 100_000
     ops = [op for op, _ in zip(history(), range(wanted), strict=False)]
-    some, few = ops[:1_000], ops[:4_000]
+    some, few = ops[:1_000], ops[:2_000]
     wires = [to_wire(op) for op in few]
-    small = rate(len(some), lambda: add_singly(some), 9)
-    large = rate(len(ops), lambda: add_singly(ops), 3)
-    small = max(small, rate(len(some), lambda: add_singly(some), 9))
-    batched = rate(len(ops), lambda: Replica(1 << 40, 1 << 40).add_many(ops), 2)
-    opened = rate(len(few), lambda: [open_op(wire) for wire in wires], 3)
-    whole = rate(len(few), lambda: from_wire(wires), 3)
-    bare = rate(len(few), lambda: bare_verify(few), 3)
-    print(f"fold, {len(some):,} ops            {small:10,.0f} ops/s")
-    print(f"fold, {len(ops):,} ops          {large:10,.0f} ops/s   cost per op {small / large:.2f} x that of {len(some):,}")
-    print(f"fold in one batch           {batched:10,.0f} ops/s")
-    print(f"open_op                     {opened:10,.0f} ops/s   {opened / bare:.0%} of bare verification")
-    print(f"open_op and add             {whole:10,.0f} ops/s   {whole / bare:.0%} of bare verification")
-    print(f"bare PyNaCl verification    {bare:10,.0f} ops/s")
+    fold = rates(5, small=(len(some), lambda: add_singly(some)), large=(len(ops), lambda: add_singly(ops)))
+    fold |= rates(2, batch=(len(ops), lambda: Replica(1 << 40, 1 << 40).add_many(ops)))
+    wire = rates(
+        9,
+        bare=(len(few), lambda: bare_verify(few)),
+        opened=(len(few), lambda: [open_op(wire) for wire in wires]),
+        whole=(len(few), lambda: from_wire(wires)),
+    )
+    ratio = fold["small"] / fold["large"]
+    print(f"fold, {len(some):,} ops           {fold['small']:10,.0f} ops/s")
+    print(
+        f"fold, {len(ops):,} ops         {fold['large']:10,.0f} ops/s   cost per op {ratio:.2f} x that of {len(some):,}"
+    )
+    print(f"fold, all in one batch     {fold['batch']:10,.0f} ops/s")
+    print(f"bare PyNaCl verification   {wire['bare']:10,.0f} ops/s")
+    print(f"open_op                    {wire['opened']:10,.0f} ops/s   {wire['opened'] / wire['bare']:.0%} of bare")
+    print(f"open_op and add            {wire['whole']:10,.0f} ops/s   {wire['whole'] / wire['bare']:.0%} of bare")
 
 
 if __name__ == "__main__":
