@@ -18,6 +18,7 @@ COMMANDS = {
     "export": ("swarmtui.cli.plans", "export", "Write a kept plan as Markdown or JSON."),
     "models": ("swarmtui.cli.machine", "models", "List the models found, and which is used."),
     "doctor": ("swarmtui.cli.machine", "doctor", "Check this machine, with a remedy for each fault."),
+    "simulate": ("swarmtui.cli.simulate", "simulate", "Simulate swarms in virtual time, under every fault."),
     "paths": ("swarmtui.cli.machine", "paths", "Show the folders and files in use."),
     "config": ("swarmtui.cli.settings", "config", "Write or show the settings."),
 }

@@ -1,0 +1,97 @@
+"""The in-memory network of a simulated swarm: traced, and aware of crashed and stopped peers."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+
+import trio
+
+from swarmtui.peer.frames import SHARED
+from swarmtui.peer.memory import Faults, MemoryHub, MemoryNetwork
+from swarmtui.peer.network import Left, NetworkError
+from swarmtui.plan.ops import PeerId
+
+from .stopping import Stopper
+from .trace import Trace
+
+
+class Ether(MemoryHub):
+    """A hub that traces what's said and asked."""
+
+    def __init__(self, rng: random.Random, trace: Trace, stopper: Stopper, faults: Faults | None = None) -> None:
+        super().__init__(rng, faults)
+        self.trace = trace
+        self.stopper = stopper
+        self.numbers: dict[PeerId, int] = {}
+        """Which member a peer id belongs to."""
+
+    def network(self, peer_id: PeerId, queue: int = 1024) -> EtherNetwork:
+        network = EtherNetwork(self, peer_id, queue)
+        self._networks[peer_id] = network
+        return network
+
+    def number(self, peer_id: PeerId) -> int:
+        return self.numbers.get(peer_id, -1)
+
+    def whisper(self, source: MemoryNetwork, target: PeerId, data: bytes) -> None:
+        """Tell one peer alone what others will believe was told to all (hostile members do)."""
+        self.trace.note(self.number(source.peer_id), f"whispers to {self.number(target)}", data)
+        if self.passes(source.peer_id, target):
+            self._send(source, self._networks[target], data)
+
+    def _spread(self, source: MemoryNetwork, data: bytes) -> None:
+        self.trace.frame(self.number(source.peer_id), data, SHARED)
+        super()._spread(source, data)
+
+    async def _ask(self, source: PeerId, target: PeerId, request: bytes) -> bytes:
+        asked = f"asks {self.number(target)}"
+        self.trace.note(self.number(source), asked, request, detail=f"{len(request)} bytes")
+        answer = await super()._ask(source, target, request)
+        self.trace.note(self.number(source), f"{asked}: answer", answer, detail=f"{len(answer)} bytes")
+        return answer
+
+
+class EtherNetwork(MemoryNetwork):
+    """A node whose process can be killed and stopped."""
+
+    def __init__(self, hub: Ether, peer_id: PeerId, queue: int) -> None:
+        super().__init__(hub, peer_id, queue)
+        self._ether = hub
+        self._look_at = -1.0
+        self.dead = False
+        """Its process was killed: nothing leaves any more, though its tasks may still be unwinding."""
+        self.to_publish: Callable[[bytes], None] | None = None
+        """Called with each frame before it leaves; may kill the process."""
+        self.published: Callable[[bytes], None] | None = None
+        """Called with each frame when it has left."""
+
+    async def publish(self, data: bytes) -> None:
+        if self.to_publish is not None and not self.dead:
+            self.to_publish(data)
+        if not self.dead:
+            await super().publish(data)
+        if self.published is not None and not self.dead:
+            self.published(data)
+
+    async def ask(self, peer: PeerId, request: bytes) -> bytes:
+        if self.dead:
+            raise NetworkError("killed")
+        return await super().ask(peer, request)
+
+    async def _answer(self, source: PeerId, request: bytes) -> bytes:
+        """Whoever asks a stopped peer waits as long as it's stopped, and gives up before the answer comes."""
+        number = self._ether.number(self.peer_id)
+        if self._ether.stopper.is_stopped(number):
+            with trio.move_on_after(self._ether.faults.answer_s):
+                await self._ether.stopper.gone_on(number)
+        if self.dead or self._ether.stopper.is_stopped(number):
+            raise NetworkError(f"{self.peer_id} doesn't answer")
+        return await super()._answer(source, request)
+
+    def _see(self, after: float) -> None:
+        """Once is enough for those that come and go in one moment: a start of a thousand peers is a million notices."""
+        at = trio.current_time() + after
+        if at != self._look_at:
+            self._look_at = at
+            self._due(at, self._ether._stamp(), Left(""))

@@ -1,0 +1,100 @@
+"""Figures over many runs, and the running of many."""
+
+from __future__ import annotations
+
+import multiprocessing
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
+
+from .dice import scenario
+from .judgement import Outcome
+from .world import run
+
+CHUNK = 8
+"""Seeds that a worker process takes at once."""
+
+
+def one(seed: int, peers: tuple[int, int], kinds: Collection[str] | None) -> Outcome:
+    """Draw and run one scenario."""
+    return run(scenario(seed, peers, kinds))
+
+
+def many(
+    seeds: Sequence[int], peers: tuple[int, int], kinds: Collection[str] | None = None, jobs: int = 1
+) -> Iterator[Outcome]:
+    """Run many seeds, in processes of their own if `jobs` is more than 1; in the order of the seeds."""
+    ask = partial(one, peers=peers, kinds=kinds)
+    if jobs <= 1 or len(seeds) == 1:
+        yield from map(ask, seeds)
+        return
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(jobs, mp_context=context) as pool:
+        yield from pool.map(ask, seeds, chunksize=max(1, min(CHUNK, len(seeds) // (4 * jobs))))
+
+
+def percentile(values: Iterable[float], share: float) -> float:
+    """The smallest value that so large a share of them doesn't exceed; 0 if there are none."""
+    ordered = sorted(values)
+    if not ordered:
+        return 0.0
+    return ordered[min(len(ordered) - 1, max(0, -(-int(len(ordered) * share * 1000) // 1000) - 1))]
+
+
+def share(part: float, whole: float) -> float:
+    return part / whole if whole else 0.0
+
+
+class Figures:
+    """Adds up outcomes."""
+
+    def __init__(self) -> None:
+        self.runs = 0
+        self.bad: list[Outcome] = []
+        self.rules: Counter[str] = Counter()
+        """Runs in which a rule was violated."""
+        self._sums: Counter[str] = Counter()
+        self._takeovers: list[float] = []
+        self._catchups: list[float] = []
+        self._finished: list[float] = []
+        self._rests: list[float] = []
+
+    def add(self, outcome: Outcome) -> None:
+        self.runs += 1
+        if not outcome.good:
+            self.bad.append(outcome)
+            self.rules.update({violation.rule for violation in outcome.violations})
+        for name in ("peers", "ops", "tasks", "results", "accepted", "flipped", "frames", "bytes_out"):
+            self._sums[name] += getattr(outcome, name)
+        self._takeovers += outcome.takeovers
+        self._catchups += outcome.catchups
+        self._rests.append(outcome.rest_s)
+        if outcome.finished_s >= 0:
+            self._finished.append(outcome.finished_s)
+
+    def told(self) -> dict[str, float | int | list[int]]:
+        """The figures, by name. Times are virtual seconds."""
+        sums = self._sums
+        return {
+            "runs": self.runs,
+            "peers": sums["peers"],
+            "ops": sums["ops"],
+            "failed": len(self.bad),
+            "failing_seeds": [outcome.seed for outcome in self.bad],
+            "divergences": self.rules["diverged"] + self.rules["structure"],
+            "double_results": self.rules["double"],
+            "stalled_plans": self.rules["stalled"],
+            "takeovers": len(self._takeovers),
+            "takeover_p50_s": round(percentile(self._takeovers, 0.5), 2),
+            "takeover_p99_s": round(percentile(self._takeovers, 0.99), 2),
+            "observers": len(self._catchups),
+            "observer_catch_up_p50_s": round(percentile(self._catchups, 0.5), 2),
+            "observer_catch_up_p99_s": round(percentile(self._catchups, 0.99), 2),
+            "finished_after_healing_p99_s": round(percentile(self._finished, 0.99), 2),
+            "rest_p99_s": round(percentile(self._rests, 0.99), 2),
+            "duplicated_execution": round(share(sums["results"] - sums["tasks"], sums["tasks"]), 4),
+            "flipped_splits": round(share(sums["flipped"], sums["accepted"]), 4),
+            "bytes_per_op": round(share(sums["bytes_out"], sums["ops"]), 1),
+            "messages_per_op": round(share(sums["frames"], sums["ops"]), 2),
+        }
