@@ -58,16 +58,15 @@ class Cache:
         pin = max(self.pins, key=lambda each: shared(each.tokens, wanted), default=None)
         pinned = shared(pin.tokens, wanted) if pin else 0
         best = max(shared(each.tokens, wanted) for each in idle)
-        if pin is not None and pinned > best:
+        oldest = min(idle, key=lambda each: (each.used, each.number))
+        if pin is not None and pinned > 0 and pinned >= best and shared(oldest.tokens, wanted) < pinned:
+            # What the others hold beyond the prefix may be wanted again.
             pin.used = self._now
-            slot = min(idle, key=lambda each: (each.used, each.number))
+            slot = oldest
             self.copy(pin, slot)
         else:
-            # Of those that know as much, the one unused for longest: the others may be wanted for what more they hold.
-            slot = min(
-                (each for each in idle if shared(each.tokens, wanted) == best),
-                key=lambda each: (each.used, each.number),
-            )
+            knowing = [each for each in idle if shared(each.tokens, wanted) == best]
+            slot = min(knowing, key=lambda each: (each.used, each.number))
         slot.busy = True
         slot.used = self._now
         self.trim(slot, max(pinned, best))

@@ -3,8 +3,8 @@
     python -m tests.benchmarks.engine [--slots 6] [--json]
 
 Naive: one `llama_cpp.Llama` behind a lock, JSON by its grammar, each request alone. Prints tokens per second of both,
-the share of prompt tokens that the engine evaluated, and the time to weigh a pair of texts. Ratios count, not the times:
-a machine that others use is slow for both.
+the share of prompt tokens that the engine evaluated, and the time to weigh a pair of texts. Ratios count, not times: a
+machine that others use is slow for both.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ RULES = {
 }
 MANNERS = (
     "Every step is one short, concrete instruction that starts with a verb and names what it's about. No step repeats "
-    "another step or the task itself. Together the steps do the whole task and nothing else. Use names, numbers, choices "
+    "another step or the task itself. Together the steps do the whole task and no more. Use names, numbers, choice "
     "and lists. Use what you are told. Leave out greetings, introductions and remarks about yourself. Write in the "
     "language of the task. Answer in JSON only. "
 )
