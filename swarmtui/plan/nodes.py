@@ -17,7 +17,7 @@ NO_DRAFTS: dict[OpId, Draft] = {}
 """What most tasks have. Shared, never filled."""
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, repr=False)
 class Ballot(Draft):
     """A draft with every vote and word of the operator on it."""
 
@@ -37,7 +37,7 @@ class Ballot(Draft):
     """Its latest pick; None if none, or if it's vetoed."""
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, repr=False)
 class Work:
     """What was said of a task by those who do it, and the operator's retries. What's rare is made when first needed."""
 
@@ -79,7 +79,7 @@ class Work:
         self.retries = put(self.retries, at, on)
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, repr=False)
 class Contest:
     """The drafts of one task in the orders that decide among them."""
 
@@ -95,7 +95,7 @@ class Contest:
     """Drafts that aren't vetoed."""
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, repr=False)
 class Node(Task):
     """A task with its place in the tree and what its state is reckoned from."""
 
