@@ -95,3 +95,5 @@ class SwarmView(msgspec.Struct, frozen=True):
     """The swarm has a secret."""
     notices: tuple[Notice, ...]
     """In force now."""
+    addresses: tuple[str, ...] = ()
+    """Multiaddrs at which others can join."""

@@ -242,7 +242,7 @@ def test_nothing_that_is_logged_reaches_the_terminal(tmp_path: Path, capfd: pyte
     from swarmtui.config import load
 
     before = logging.getLogger().handlers[:], logging.lastResort
-    lonely = logging.getLogger("libp2p.lonely")
+    lonely = logging.getLogger("elsewhere.lonely")
     lonely.propagate = False
     try:
         log_to_file(load({"data_dir": str(tmp_path)}))

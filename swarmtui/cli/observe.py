@@ -115,6 +115,7 @@ def as_json_line(view: SwarmView) -> str:
         "fingerprint": view.fingerprint,
         "complete": view.complete,
         "peers": view.peers,
+        "addresses": list(view.addresses),
         "plan": None,
     }
     if plan is not None:
@@ -134,7 +135,8 @@ def snapshot(view: SwarmView) -> str:
     from swarmtui.cli.running import headline
 
     heard = "complete" if view.complete else "still filling"
-    lines = [f"{view.ops} ops, {heard}, fingerprint {view.fingerprint[:16]}, {view.peers} peers: {headline(view)}"]
+    lines = [f"joins at {address}" for address in view.addresses]
+    lines += [f"{view.ops} ops, {heard}, fingerprint {view.fingerprint[:16]}, {view.peers} peers: {headline(view)}"]
     if view.plan is not None:
         lines += _tree(view.plan, view.plan.root, 1)
     return "\n".join(lines) + "\n"

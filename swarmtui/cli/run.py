@@ -72,6 +72,8 @@ def run(
     with sigterm_raises(), started(Swarm(settings, resume=False)) as swarm:
         try:
             with Progress(sys.stderr, quiet) as progress:
+                for address in swarm.latest.addresses:
+                    progress.say(f"others join with --join {address}")
                 if words.note:
                     progress.say(words.note)
                 result(swarm.give_goal(words.title, words.detail))

@@ -47,6 +47,7 @@ def empty(config: Config) -> SwarmView:
         ops=0,
         fingerprint="",
         complete=False,
+        addresses=(),
         peers=0,
         machines=1,
         model=config.model,
@@ -63,6 +64,8 @@ class Camera:
         self.picture = empty(config)
         self.machine = os.uname().nodename
         self.replica: Replica = observer.replica
+        self.troubles: list[str] = []
+        """What went wrong in this program and can't be seen in its members."""
         self._observer = observer
         self._members = members
         self._models = models
@@ -79,6 +82,7 @@ class Camera:
         """Watch and draw until cancelled."""
         async with trio.open_nursery() as nursery:
             nursery.start_soon(self._watch)
+            self._draw()
             task_status.started()
             ticks = 0
             while True:
@@ -154,6 +158,7 @@ class Camera:
             ops=self.replica.count,
             fingerprint=self.replica.fingerprint.hex(),
             complete=self._observer.complete,
+            addresses=self._addresses(),
             peers=len(self._observer.presences),
             machines=len({heard.presence.machine for heard in self._observer.presences.values()} | {self.machine}),
             model=self._models.name or before.model,
@@ -245,13 +250,19 @@ class Camera:
     def _heard_well(self, peer: PeerId, heard: Heard) -> bool:
         return heard.connected and not self._observer.silent_too_long(peer)
 
+    def _addresses(self) -> tuple[str, ...]:
+        """Where others can join: at the operator's peer, or the observer's where nobody else is."""
+        roles = {member.role: member for member in self._members.values()}
+        gateway = roles.get("operator") or roles.get("observer")
+        return tuple(gateway.peer.network.addresses) if gateway else ()
+
     def _fault(self, peer: PeerId) -> str:
         if any(peer in plan.faulty for plan in self.replica.plans.values()):
             return "said two different things under one number: not to be trusted"
         return ""
 
     def _notices(self) -> list[Notice]:
-        texts = list(self._models.notices)
+        texts = [*self.troubles, *self._models.notices]
         for member in self._members.values():
             texts += member.peer.notices
             texts += member.peer.network.notices

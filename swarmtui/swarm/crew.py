@@ -40,11 +40,9 @@ class Crew:
 
     def __init__(self, config: Config, *, resume: bool, listen_only: bool = False) -> None:
         self._config = config
-        self._face: Role = "observer" if listen_only else "operator"
-        """The peer that others find: by mDNS, at the configured port."""
         self._resume = resume
         self._gateway: Role = "observer" if listen_only else "operator"
-        """Whose peer finds the others of the swarm; the agents here know each other anyway."""
+        """Whose peer meets the others of the swarm, at the configured port; the agents here know each other anyway."""
         self._folders = Folders(config.data_dir)
         self._identities = Identities(self._folders.keys)
         self._journal = Journal(self._folders.journal(config.swarm.name))
@@ -57,6 +55,8 @@ class Crew:
         self._nursery: trio.Nursery | None = None
         self._camera: Camera | None = None
         self._operator: Operator | None = None
+        self._arriving: set[str] = set()
+        """Names of agents that are being started."""
         self._last = empty(config)
 
     @property
@@ -83,14 +83,13 @@ class Crew:
                 self._plans = await self._unfinished() if self._resume else ()
                 observer = await self._join("observer", "observer")
                 self._camera = Camera(self._config, observer.peer, self._members, self._models)
+                if self._gateway == "operator":
+                    self._operator = Operator((await self._join("operator", "you")).peer)
                 await nursery.start(self._camera.run)
-                if self._face == "operator":
-                    await self._join("operator", "you")
-                    self._operator = Operator(self._find("operator").peer)
                 started()
-                for role, count in self._config.agents.roles():
+                for role, count in agents:
                     for _ in range(count):
-                        await self.add(role)
+                        await self._add_configured(role)
                 await trio.sleep_forever()
 
     async def _unfinished(self) -> tuple[OpId, ...]:
@@ -148,11 +147,23 @@ class Crew:
         """Start an agent; returns when it runs."""
         if sum(member.agent is not None for member in self._members.values()) >= MAX_LOCAL_AGENTS:
             raise SwarmError(f"{MAX_LOCAL_AGENTS} agents run here", "start more in another program or machine")
-        taken = {member.name for member in self._members.values()} | self._camera_now.names()
+        taken = {member.name for member in self._members.values()} | self._camera_now.names() | self._arriving
         if name and name in taken:
             raise SwarmError(f"there is an agent called {name}", "choose another name")
-        member = await self._join(role, name or names.pick(taken), angle=angle, model=model, skills=skills)
-        return f"{role} {member.name} has joined"
+        name = name or names.pick(taken)
+        self._arriving.add(name)
+        try:
+            await self._join(role, name, angle=angle, model=model, skills=skills)
+        finally:
+            self._arriving.discard(name)
+        return f"{role} {name} has joined"
+
+    async def _add_configured(self, role: Role) -> None:
+        """Start an agent that the configuration asks for. One that can't start is told of and costs no other."""
+        try:
+            await self.add(role)
+        except SwarmError as error:
+            self._camera_now.troubles.append(f"A {role} couldn't be started: {error}. {error.remedy}".strip())
 
     async def _join(
         self, role: Role, name: str, *, angle: str = "", model: str = "", skills: tuple[str, ...] = ()
@@ -168,21 +179,11 @@ class Crew:
             role=role,
             skills=skills,
             model=brain.name if brain else "",
-            machine=self._camera_now.machine if self._camera else os.uname().nodename,
-        )
-        network = Libp2pNetwork(
-            lease.identity,
-            self._config.swarm.name,
-            listen=self._config.swarm.listen_addresses(),
-            port=self._config.swarm.port if role == self._face else 0,
-            join=self._config.swarm.join if role in ("operator", "observer") else (),
-            mdns=self._config.swarm.mdns and role == self._face,
-            secret=self._config.swarm.secret,
-            folder=self._folders.meeting if role == self._face else None,
+            machine=os.uname().nodename,
         )
         peer = Peer(
             lease.identity,
-            network,
+            self._network(lease.identity, gateway=role == self._gateway),
             now_ms=lambda: time.time_ns() // 1_000_000,
             rng=random.Random(self._rng.random()),
             journal=self._journal,
@@ -248,8 +249,10 @@ class Crew:
         return member
 
     async def kill(self, peer: PeerId) -> str:
-        member = self._agent(peer)
-        await member.leave()
+        member = self._members.get(peer)
+        if member is None or member.state != "gone":
+            member = self._agent(peer)
+            await member.leave()
         self._members.pop(peer, None)
         return f"{member.name} has left"
 

@@ -94,7 +94,9 @@ def test_equal_reasons_are_told_once() -> None:
     scene = Scene()
     draft = scene.draft("ada", "Book", "Pack", "Go")
     scene.accept(draft)
-    assert plan_stalls(scene.plan, living("ada", "cleo dora")) == ("“Book” and 2 more: no executor: press e to add one",)
+    assert plan_stalls(scene.plan, living("ada", "cleo dora")) == (
+        "“Book” and 2 more: no executor: press e to add one",
+    )
 
 
 def test_counts_follow_the_live_tree() -> None:

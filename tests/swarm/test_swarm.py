@@ -67,6 +67,13 @@ def test_a_goal_becomes_a_finished_plan(swarm: Swarm) -> None:
     assert len(view.agents) == 8 and not agents(view, "observer")
 
 
+def test_agents_that_come_at_once_get_different_names(swarm: Swarm) -> None:
+    for future in [swarm.add_agent("scorer") for _ in range(4)]:
+        said(future)
+    view = until(swarm, lambda v: len(v.agents) == 12)
+    assert len({agent.name for agent in view.agents}) == 12
+
+
 def test_agents_come_rest_and_go(swarm: Swarm) -> None:
     until(swarm, lambda v: len(v.agents) == 8)
     assert said(swarm.add_agent("scorer", name="zara")) == "scorer zara has joined"
