@@ -133,7 +133,6 @@ class Keys:
         self.actions = tuple(replace(a, keys=tuple(_long(key) for key in a.keys)) for a in self.actions)
         self._refuse_doubles()
         self.by_name = {a.name: a for a in self.actions}
-        self._lists = {key: a.name for a in self.actions if a.scope == "list" for key in a.keys}
 
     def _refuse_doubles(self) -> None:
         taken: dict[tuple[bool, str], str] = {}
@@ -146,12 +145,12 @@ class Keys:
                             f"keys.{action.name}: {shown(key)} is already the key of {other}; give one of them another"
                         )
 
-    def list_action(self, key: str) -> str:
-        """Return the name of the list action for a key, or ''."""
-        return self._lists.get(key, "")
+    def list_bindings(self) -> list[Binding]:
+        """Return the bindings of a list of lines."""
+        return [Binding(",".join(a.keys), a.name, a.help, show=False) for a in self.actions if a.scope == "list"]
 
     def bindings(self) -> list[Binding]:
-        """Return the bindings of the main screen (lists look up their own keys)."""
+        """Return the bindings of the main screen."""
         first = [a for a in self.actions if a.scope == "filter"]
         rest = [a for a in self.actions if a.scope == "main"]
         return [Binding(",".join(a.keys), a.name, a.help, show=False, id=a.name) for a in (*first, *rest)]

@@ -26,7 +26,7 @@ from swarmtui.ui.actions import Keys
 from swarmtui.ui.door import ScreenConfig, SwarmDoor, sentence
 from swarmtui.ui.palette import SwarmCommands
 from swarmtui.ui.screens.dialogs import Confirm
-from swarmtui.ui.screens.failed import FailedScreen
+from swarmtui.ui.screens.failed import FailedScreen, LeavingScreen
 from swarmtui.ui.screens.main import MainScreen
 from swarmtui.ui.states import busy
 from swarmtui.ui.text import plural
@@ -37,6 +37,7 @@ REDRAW_S = 0.1
 STOP_S = 8.0
 """How long the swarm may take to say goodbye when the terminal closes."""
 SIGTERM_EXIT = 128 + signal.SIGTERM
+SIGHUP_EXIT = 128 + signal.SIGHUP
 SIGINT_EXIT = 128 + signal.SIGINT
 
 Command = Callable[[SwarmDoor], "Future[str]"]
@@ -92,6 +93,7 @@ class SwarmApp(App[int]):
         self.failure = ""
         self._goal = goal
         self._begun = False
+        self._leaving = False
         self._shown_version: int | None = None
         self._tick = 0
         self.register_theme(colours.DARK)
@@ -135,18 +137,37 @@ class SwarmApp(App[int]):
             self.main.open_goal()
 
     async def on_unmount(self) -> None:
-        if self._begun:
-            try:
-                await asyncio.wait_for(asyncio.to_thread(self.swarm.stop, STOP_S), STOP_S + 1)
-            except Exception as error:
-                LOG.warning("the swarm didn't stop as it should: %s: %s", type(error).__name__, error)
+        await self._stop_swarm()
+
+    async def _stop_swarm(self) -> None:
+        if not self._begun:
+            return
+        try:
+            await asyncio.wait_for(asyncio.to_thread(self.swarm.stop, STOP_S), STOP_S + 1)
+        except Exception as error:
+            LOG.warning("the swarm didn't stop as it should: %s: %s", type(error).__name__, error)
+        self._begun = False
+
+    def leave(self, code: int = 0) -> None:
+        """Stop the swarm while a word on the screen says so, then end; asked twice, end at once."""
+        if self._leaving:
+            self.exit(code, return_code=code)
+            return
+
+        async def goodbye() -> None:
+            await self._stop_swarm()
+            self.exit(code, return_code=code)
+
+        self._leaving = True
+        self.push_screen(LeavingScreen())
+        self.run_worker(goodbye(), name="goodbye", exit_on_error=False)
 
     def _watch_signals(self) -> None:
         """SIGTERM ends with a clean terminal; SIGINT asks first."""
         loop = asyncio.get_running_loop()
         try:
-            loop.add_signal_handler(signal.SIGTERM, lambda: self.exit(SIGTERM_EXIT, return_code=SIGTERM_EXIT))
-            loop.add_signal_handler(signal.SIGHUP, lambda: self.exit(129, return_code=129))
+            loop.add_signal_handler(signal.SIGTERM, self.leave, SIGTERM_EXIT)
+            loop.add_signal_handler(signal.SIGHUP, self.leave, SIGHUP_EXIT)
             loop.add_signal_handler(signal.SIGINT, self.action_interrupt)
         except (NotImplementedError, RuntimeError, ValueError):
             LOG.info("signals can't be watched here")
@@ -155,13 +176,13 @@ class SwarmApp(App[int]):
         """Quit; ask first while agents of this program work."""
         working = [agent.name for agent in self.swarm.latest.agents if agent.local and busy(agent)]
         if not working or not self.started:
-            self.exit(1 if self.failure else 0, return_code=1 if self.failure else 0)
+            self.leave(1 if self.failure else 0)
             return
         names = ", ".join(working[:4]) + (" …" if len(working) > 4 else "")
 
         def answered(yes: bool | None) -> None:
             if yes:
-                self.exit(0)
+                self.leave()
 
         self.push_screen(
             QuitConfirm("Quit?", f"{plural(len(working), 'agent')} at work: {names}. The plan is kept."), answered
@@ -169,8 +190,8 @@ class SwarmApp(App[int]):
 
     def action_interrupt(self) -> None:
         """Ctrl+C: the first asks like q, the second quits."""
-        if isinstance(self.screen, QuitConfirm):
-            self.exit(SIGINT_EXIT, return_code=SIGINT_EXIT)
+        if isinstance(self.screen, QuitConfirm) or self._leaving:
+            self.leave(SIGINT_EXIT)
         else:
             self.ask_to_quit()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import NamedTuple
 
 from textual.content import Content
@@ -76,14 +77,15 @@ def status(task: TaskView, now: float) -> Content:
         text = task.stalled if task.stalled.startswith("stalled") else f"stalled: {task.stalled}"
         return line(text, face.colour)
     text = task.status or face.word
+    if _COUNT.fullmatch(text):
+        text = f"done {text}"
     if task.state is State.CLAIMED:
-        if task.holder and task.holder not in text:
-            text = f"{text} · {task.holder}"
-        if task.since:
-            text = f"{text} · {age(now - task.since)}"
+        told = [face.word, task.holder or text.removeprefix(face.word).strip(" ·")]
+        text = " · ".join(part for part in (*told, age(now - task.since) if task.since else "") if part)
     return line(text, face.colour if task.state in _LOUD else DIM)
 
 
+_COUNT = re.compile(r"\d+/\d+")
 _LOUD = {State.CLAIMED, State.FAILED}
 
 
@@ -93,9 +95,12 @@ def agent_state(agent: AgentView) -> tuple[str, str]:
         return agent.state, {"paused": "$warning", "gone": FAINT, "silent": "$error"}.get(agent.state, DIM)
     if agent.fault:
         return "faulty", "$error"
-    return agent.doing or "idle", DIM if agent.doing in ("", "idle", "waiting") else "$foreground"
+    return agent.doing or "idle", DIM if agent.doing in _AT_REST else "$foreground"
 
 
 def busy(agent: AgentView) -> bool:
     """Say whether an agent would lose work if it ended now."""
-    return agent.state == "running" and agent.doing not in ("", "idle", "waiting", "watching")
+    return agent.state == "running" and agent.doing not in _AT_REST
+
+
+_AT_REST = {"", "idle", "waiting", "watching", "listening", "starting"}

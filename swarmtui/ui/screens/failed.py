@@ -1,4 +1,4 @@
-"""What is shown when the swarm couldn't start."""
+"""What is shown when the swarm couldn't start, and while it stops."""
 
 from __future__ import annotations
 
@@ -31,3 +31,12 @@ class FailedScreen(ModalScreen[None]):
             yield Static(Content.styled(reason, "$error"), classes="dialog-text")
             if remedy:
                 yield Static(Content(remedy), classes="dialog-text")
+
+
+class LeavingScreen(ModalScreen[None]):
+    """Shown while the agents say goodbye."""
+
+    def compose(self) -> ComposeResult:
+        with Vertical(classes="dialog leaving"):
+            yield Static(Content("The agents say goodbye …"))
+            yield Static(Content.styled("ctrl+c doesn't wait for them", "$text-muted"))

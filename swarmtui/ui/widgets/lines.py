@@ -6,6 +6,7 @@ from collections.abc import Hashable, Sequence
 from typing import ClassVar
 
 from textual import events
+from textual.binding import BindingsMap
 from textual.content import Content
 from textual.geometry import Size
 from textual.message import Message
@@ -43,7 +44,8 @@ class Lines(ScrollView, can_focus=True):
 
     def __init__(self, keys: Keys, *, id: str | None = None, classes: str | None = None) -> None:
         super().__init__(id=id, classes=classes)
-        self.keymap = keys
+        # The person's own keys. Bindings, not on_key: so keys typed fast are handled in the order in which they came.
+        self._bindings = BindingsMap(keys.list_bindings())
         self.keys: Sequence[Hashable] = ()
         self.cursor = 0
         self.hint = self.HINT
@@ -148,13 +150,6 @@ class Lines(ScrollView, can_focus=True):
 
     def action_fold(self) -> None:
         """A plain list has nothing to fold."""
-
-    def on_key(self, event: events.Key) -> None:
-        name = self.keymap.list_action(event.key)
-        if name:
-            event.stop()
-            event.prevent_default()
-            getattr(self, f"action_{name}")()
 
     def on_click(self, event: events.Click) -> None:
         offset = event.get_content_offset(self)

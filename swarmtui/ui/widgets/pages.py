@@ -45,7 +45,7 @@ def task_page(task: TaskView, plan: PlanView | None, width: int, now: float) -> 
     words = Content.assemble((f"{face.glyph} {face.word}", face.colour))
     told = status(task, now)
     if told.plain != face.word and not task.stalled:
-        shorter = told.plain.removeprefix(f"{face.word} · ")
+        shorter = told.plain.removeprefix(face.word).strip(" ·")
         words = Content.assemble(words, "  ", (shorter, DIM))
     rows.append(Row(words))
     if task.stalled:
@@ -55,9 +55,8 @@ def task_page(task: TaskView, plan: PlanView | None, width: int, now: float) -> 
     rows += _field("part of", " › ".join(_path(task, plan)), width, DIM)
     rows += _field("needs", task.needs if not task.branch else "", width)
     rows += _field("after", "\n".join(f"· {title}" for title in task.after), width)
-    rows += _field(
-        "held by", f"{task.holder}, {age(now - task.since)}" if task.holder and task.since else task.holder, width
-    )
+    if task.state is State.CLAIMED:
+        rows += _field("held by", f"{task.holder}, {age(now - task.since)}" if task.since else task.holder, width)
     rows += _field("result by", task.result_by, width)
     rows += _field("notes", "\n".join(f"· {note}" for note in task.notes), width, "$secondary")
     if task.parent is None and plan is not None:
@@ -76,7 +75,7 @@ def _path(task: TaskView, plan: PlanView | None) -> list[str]:
 
 def _policy(plan: PlanView, width: int) -> list[Row]:
     p = plan.policy
-    rows = _field("goal by", f"{plan.operator}{' (you)' if plan.mine else ''}", width)
+    rows = _field("goal by", "you" if plan.mine else plan.operator, width)
     rows += _field("quorum", f"{p.need} of {plural(p.of, 'scorer')}", width)
     rows += _field("drafts", f"{plural(p.rivals, 'rival')} a task, {plural(p.rounds, 'refinement')}", width)
     rows += _field("splits", f"{p.fan_out[0]} to {p.fan_out[1]} steps, {plural(p.max_depth, 'level')} deep", width)
