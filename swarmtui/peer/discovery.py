@@ -19,7 +19,7 @@ from typing import Any
 
 import msgspec
 import trio
-from zeroconf import IPVersion, ServiceBrowser, ServiceInfo, ServiceListener, Zeroconf
+from zeroconf import IPVersion, ServiceInfo, ServiceListener, Zeroconf
 
 from swarmtui.peer.addresses import split_address
 from swarmtui.peer.network import NetworkError
@@ -187,13 +187,6 @@ class Mdns(ServiceListener):
         if not ips:
             raise OSError("no IPv4 address")
         texts = {f"a{n}": address for n, address in enumerate(addresses[:8]) if len(address) < MAX_TEXT}
-        # Only where we listen: a node on loopback announces itself on loopback and nowhere else.
-        zeroconf = Zeroconf(interfaces=list(ips), ip_version=IPVersion.V4Only)
-        with self._lock:
-            if self._stopping:
-                zeroconf.close()
-                return
-            self._zeroconf = zeroconf
         info = ServiceInfo(
             SERVICE,
             f"{self._peer}.{SERVICE}",
@@ -202,8 +195,21 @@ class Mdns(ServiceListener):
             server=f"{self._peer[-20:].lower()}.local.",
             parsed_addresses=ips,
         )
-        ServiceBrowser(zeroconf, SERVICE, listener=self)
-        zeroconf.register_service(info)
+        # Only where we listen: a node on loopback announces itself on loopback and nowhere else.
+        zeroconf = Zeroconf(interfaces=list(ips), ip_version=IPVersion.V4Only)
+        try:
+            zeroconf.add_service_listener(SERVICE, self)  # unlike ServiceBrowser(), this ends with close()
+            if not self._stopping:
+                # Doesn't ask whether the name is free (it's our key's): a run that has just ended may still answer.
+                zeroconf.register_service(info, cooperating_responders=True)
+        except BaseException:
+            zeroconf.close()
+            raise
+        with self._lock:
+            if not self._stopping:
+                self._zeroconf = zeroconf
+                return
+        zeroconf.close()  # stopped meanwhile; closing it earlier would leave its tasks in the air
 
     def _stop(self) -> None:
         with self._lock:

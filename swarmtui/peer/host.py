@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import logging
+import os
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import Any
@@ -34,6 +35,7 @@ from libp2p.stream_muxer.yamux.yamux import PROTOCOL_ID as YAMUX
 from libp2p.tools.anyio_service import Service
 from libp2p.tools.anyio_service.exceptions import LifecycleError
 from libp2p.tools.anyio_service.trio_manager import TrioManager
+from libp2p.transport.exceptions import SecurityUpgradeFailure
 from libp2p.transport.tcp.tcp import TCP
 from libp2p.transport.upgrader import TransportUpgrader
 from multiaddr import Multiaddr
@@ -138,8 +140,13 @@ class LeanUpgrader(TransportUpgrader):
     async def upgrade_security(
         self, raw_conn: IRawConnection, is_initiator: bool, peer_id: ID | None = None
     ) -> ISecureConn:
-        # PskConn forgets to say which side it is.
-        return await super().upgrade_security(BufferedConn(raw_conn, is_initiator), is_initiator, peer_id)
+        # PskConn forgets to say which side it is; and nothing bounds an outbound handshake, which with another secret
+        # never ends.
+        try:
+            with trio.fail_after(HANDSHAKE_S):
+                return await super().upgrade_security(BufferedConn(raw_conn, is_initiator), is_initiator, peer_id)
+        except trio.TooSlowError:
+            raise SecurityUpgradeFailure("no handshake in time: perhaps another secret") from None
 
     async def upgrade_connection(self, conn: ISecureConn, peer_id: ID) -> IMuxedConn:
         # MuxerMultistream builds libp2p's own Yamux, whatever class it was given, so the choice is made here.
@@ -274,6 +281,7 @@ def make_host(seed: bytes, secret: str, is_local: Callable[[ID], bool]) -> tuple
 
     `is_local` says whether a peer lives in this process; such connections aren't watched for silence.
     """
+    keep_quiet()
     keys = create_new_key_pair(seed)
     peer_id = ID.from_pubkey(keys.public_key)
     peerstore = PeerStore()
@@ -299,6 +307,18 @@ def make_host(seed: bytes, secret: str, is_local: Callable[[ID], bool]) -> tuple
     host.set_stream_handler(IDENTIFY, identify_handler_for(host, use_varint_format=True))
     host.set_stream_handler(PING, PingService(host).handle_ping)
     return host, swarm
+
+
+def keep_quiet() -> None:
+    """Keep libp2p off the terminal.
+
+    It logs a line for each refused connection, has no handler of its own, so that Python prints it to stderr, and calls
+    logging.debug(), which gives the root logger a handler for stderr if there's none.
+    """
+    if "LIBP2P_DEBUG" not in os.environ:
+        logging.getLogger("libp2p").setLevel(logging.CRITICAL)
+    if not logging.getLogger().handlers:
+        logging.getLogger().addHandler(logging.NullHandler())
 
 
 def network_key(secret: str) -> str:

@@ -9,6 +9,7 @@ import trio
 from libp2p.peer.id import ID
 from multiaddr import Multiaddr
 
+from swarmtui.peer import host
 from swarmtui.peer.libp2p import Libp2pNetwork
 from swarmtui.peer.network import MAX_ANSWER_BYTES, MAX_FRAME_BYTES, NetworkError
 
@@ -98,7 +99,7 @@ async def test_a_lost_address_is_redialled() -> None:
 
 async def test_a_cut_connection_is_renewed() -> None:
     async with running(2) as (one, two):
-        for _ in range(3):
+        for _ in range(2):
             peer = ID.from_string(two.network.peer_id)
             await one.network._swarm.hang_up(peer)
             await two.until(lambda: not two.network.neighbours)
@@ -232,7 +233,8 @@ async def test_asking_someone_who_is_not_there() -> None:
 # --- who may talk to whom
 
 
-async def test_the_secret_keeps_others_out() -> None:
+async def test_the_secret_keeps_others_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(host, "HANDSHAKE_S", 1.0)
     async with trio.open_nursery() as nursery:
         inside = await start(nursery, "inside", secret="sesame")
         friend = await start(nursery, "friend", secret="sesame", join=inside.network.addresses)
