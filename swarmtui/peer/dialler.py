@@ -116,8 +116,9 @@ class Dialler:
                 log.debug("can't reach %s: %r", where[0], error)
                 failures += 1
                 if failures > 1 and peer in self._named:
-                    self.problems[peer] = f"{where[0]} can't be reached: is it running, with this address and the same
-                    secret?"
+                    self.problems[peer] = (
+                        f"{where[0]} can't be reached: is it running, with this address and the same secret?"
+                    )
                 where.append(where.pop(0))
         self.problems.pop(peer, None)
         self._kept.discard(peer)
