@@ -12,7 +12,7 @@ from swarmtui.plan.ops import Op
 from swarmtui.plan.replica import Replica
 
 from . import naive
-from .histories import histories
+from .histories import histories, told
 
 seeds = st.integers(0, 2**32)
 
@@ -57,6 +57,17 @@ def test_the_naive_fold_agrees(ops: list[Op], seed: int) -> None:
     replica.add_many(ops)
     assert {op.id for op in replica.ops()} == set(naive.kept(ops))
     assert {plan: replica.picture(plan) for plan in replica.plans} == naive.pictures(ops)
+
+
+def test_the_naive_fold_agrees_on_long_histories() -> None:
+    """Longer ones than Hypothesis likes: what they reach is checked in test_properties.py."""
+    for seed in range(60):
+        rng = random.Random(seed)
+        ops = told(rng.randbytes(rng.randint(300, 900)))
+        expected = naive.pictures(ops)
+        rng.shuffle(ops)
+        replica = in_batches(ops, rng)
+        assert {plan: replica.picture(plan) for plan in replica.plans} == expected
 
 
 @given(histories, seeds)

@@ -1,0 +1,273 @@
+"""What a replica keeps, refuses, and tells others."""
+
+from __future__ import annotations
+
+import gc
+import random
+import sys
+
+from swarmtui.plan.envelope import Identity, seal
+from swarmtui.plan.nodes import Node
+from swarmtui.plan.ops import Claim, Goal, Op, OpId, Policy, Proposal, Result, Retry, Steer, Step, Vote
+from swarmtui.plan.replica import Replica
+from swarmtui.plan.shelf import weight
+from swarmtui.plan.state import State
+
+from .scene import ADA, BOB, CLEO, EVA, FRED, MARKS, MS, OPERATOR, START, Scene, children, leaves, missing
+
+
+def goal(title: str = "Trip", who: Identity = OPERATOR) -> Op:
+    return seal(who, b"", 0, START, Goal(title, policy=Policy(synthesis="none")))
+
+
+def ground_to_find(who: Identity, plan: OpId, seq: int, hlc: int, task: OpId, below: OpId) -> Op:
+    """A claim whose id is lower than another's."""
+    while True:
+        op = seal(who, plan, seq, hlc, Claim(task))
+        if op.id < below:
+            return op
+        hlc += 1
+
+
+def test_references_may_come_after_what_refers_to_them() -> None:
+    scene = Scene()
+    task = scene.split()[0]
+    scene.do(task)
+    replica = Replica()
+    for op in reversed(scene.ops[1:]):
+        assert not replica.add(op).added
+    assert replica.count == 0
+    assert replica.waiting == len(scene.ops) - 1
+    changes = replica.add(scene.ops[0])
+    assert set(changes.added) == set(scene.ops)
+    assert replica.waiting == 0
+    assert replica.picture(scene.goal.id) == scene.replica.picture(scene.goal.id)
+
+
+def test_what_refers_to_something_missing_is_kept_and_means_nothing() -> None:
+    scene = Scene()
+    vote = scene.say(BOB, Vote(missing(), True, MARKS))
+    assert not scene.last
+    assert scene.replica.get(vote.id) is vote
+    assert scene.plan.ops == scene.replica.count == 2
+
+
+def test_a_chain_of_many_links_grounds_backwards_without_recursion() -> None:
+    """And ungrounds again, when its first link is displaced."""
+    scene = Scene(lease_s=1)
+    task = scene.split()[0]
+    count = sys.getrecursionlimit() * 3
+    base = START + (scene.now + 1) * MS
+    ops = [seal(EVA, scene.goal.id, 0, base, Claim(task))]
+    for seq in range(1, count):
+        ops.append(seal(EVA, scene.goal.id, seq, base + seq * 1000 * MS, Claim(task, ops[-1].id)))
+    for op in reversed(ops[1:]):
+        assert not scene.replica.add(op).added
+    assert len(scene.replica.add(ops[0]).added) == count
+    assert len(scene.task(task).chain) == count
+    lower = ground_to_find(EVA, scene.goal.id, 0, base, task, ops[0].id)
+    scene.replica.add(lower)
+    assert scene.task(task).chain == (lower,)
+    assert scene.plan.faulty == {EVA.peer_id}
+
+
+def test_of_two_ops_with_one_number_the_lower_id_counts() -> None:
+    scene = Scene()
+    draft = scene.draft(who=ADA)
+    scene.approve(draft)
+    scene.do(children(draft)[0])
+    other = next(
+        op
+        for i in range(1000)
+        if (op := seal(ADA, scene.goal.id, draft.seq, draft.hlc, Proposal(scene.goal.id, leaves(2), f"{i}"))).id
+        < draft.id
+    )
+    changes = scene.replica.add(other)
+    assert changes.plans == {scene.goal.id}
+    assert {op.id for op in changes.added} == {other.id}
+    assert scene.plan.faulty == {ADA.peer_id}
+    assert not any(scene.means_something(op) for op in scene.ops[1:])
+    assert set(scene.plan.tasks) == {scene.goal.id, *children(other)}
+    assert scene.root.state is State.DRAFT
+    assert scene.replica.count == len(scene.ops) + 1
+
+
+def test_of_a_slot_the_two_lowest_are_kept_whatever_comes_first() -> None:
+    scene = Scene()
+    task = scene.split()[0]
+    rivals = [seal(EVA, scene.goal.id, 0, START + (90 + i) * MS, Claim(task)) for i in range(6)]
+    lowest = sorted(rivals, key=lambda op: op.id)[:2]
+    prints = set()
+    for seed in range(8):
+        replica = Replica()
+        shuffled = scene.ops + rivals
+        random.Random(seed).shuffle(shuffled)
+        replica.add_many(shuffled)
+        assert [replica.get(op.id) is not None for op in rivals] == [op in lowest for op in rivals]
+        prints.add((replica.fingerprint, replica.count, replica.weight))
+        assert replica.plans[scene.goal.id].tasks[task].holder is lowest[0]
+    assert len(prints) == 1
+
+
+def test_nobody_takes_a_plan_away_by_reusing_the_goal_s_number() -> None:
+    scene = Scene()
+    for i in range(20):
+        scene.say(OPERATOR, Steer(Retry(missing(i))), seq=0)
+    assert scene.plan.faulty == {OPERATOR.peer_id}
+    assert scene.means_something(scene.goal)
+    assert scene.replica.count == 2
+
+
+def test_several_plans_live_side_by_side() -> None:
+    replica = Replica()
+    one, other = goal("one"), goal("other", FRED)
+    replica.add_many([one, other])
+    draft = seal(ADA, one.id, 0, START + MS, Proposal(one.id, leaves(2)))
+    replica.add(draft)
+    strange = seal(ADA, other.id, 0, START + 2 * MS, Vote(draft.id, True, MARKS))
+    replica.add(strange)
+    assert not replica.grounded(strange), "what belongs to another plan can't be referred to"
+    assert set(replica.plans) == {one.id, other.id}
+    assert [op.id for op in replica.ops(one.id)] == [one.id, draft.id]
+    assert list(replica.ops()) == sorted([one, other, draft, strange], key=lambda op: op.order)
+
+
+def test_numbers_go_on_behind_the_highest_held() -> None:
+    scene = Scene()
+    assert scene.replica.next_seq(scene.goal.id, OPERATOR.peer_id) == 1
+    assert scene.replica.next_seq(scene.goal.id, EVA.peer_id) == 0
+    scene.claim(scene.goal.id, EVA)
+    scene.say(EVA, Claim(scene.goal.id), seq=7)
+    assert scene.replica.next_seq(scene.goal.id, EVA.peer_id) == 8
+    assert scene.replica.next_seq(b"", EVA.peer_id) == 0
+    assert scene.replica.vector() == {scene.goal.id: {OPERATOR.peer_id: 1, EVA.peer_id: 1}}
+
+
+def test_what_another_lacks_comes_goals_first_then_in_order() -> None:
+    scene = Scene()
+    scene.split()
+    odd = seal(FRED, scene.goal.id, 0, START - MS, Claim(scene.goal.id))
+    scene.replica.add(odd)
+    given = list(scene.replica.lacking({}))
+    assert given[0] is scene.goal
+    assert given[1:] == sorted(scene.ops[1:] + [odd], key=lambda op: op.order)
+    assert list(scene.replica.lacking(scene.replica.vector())) == []
+    partly = {scene.goal.id: {OPERATOR.peer_id: 1, ADA.peer_id: 1, BOB.peer_id: 0}}
+    assert {op.author for op in scene.replica.lacking(partly)} == {BOB.peer_id, CLEO.peer_id, FRED.peer_id}
+
+
+def test_a_vector_of_nonsense_is_taken_calmly() -> None:
+    scene = Scene()
+    scene.split()
+    strange = {missing(): {"nobody": 3}, scene.goal.id: {ADA.peer_id: -5, BOB.peer_id: 1 << 40}}
+    assert {op.author for op in scene.replica.lacking(strange)} == {OPERATOR.peer_id, ADA.peer_id, CLEO.peer_id}
+
+
+def test_behind_a_gap_everything_is_offered() -> None:
+    """Within one author by number."""
+    scene = Scene()
+    scene.claim(scene.goal.id, EVA)
+    late = [scene.say(EVA, Claim(scene.goal.id), seq=seq) for seq in (9, 5)]
+    assert list(scene.replica.lacking({scene.goal.id: {OPERATOR.peer_id: 1, EVA.peer_id: 1}})) == late[::-1]
+
+
+def test_fingerprints_tell_sets_apart_but_not_orders() -> None:
+    scene = Scene()
+    scene.split()
+    empty, forward, backward = Replica(), Replica(), Replica()
+    prints = [empty.fingerprint]
+    for op in scene.ops:
+        forward.add(op)
+        prints.append(forward.fingerprint)
+    assert len(set(prints)) == len(scene.ops) + 1
+    assert all(len(mark) == 16 for mark in prints)
+    backward.add_many(scene.ops[::-1])
+    assert backward.fingerprint == forward.fingerprint
+
+
+# -- bounds
+
+
+def flood(plan: OpId, count: int, who: Identity = EVA) -> list[Op]:
+    return [seal(who, plan, seq, START + (seq + 1) * MS, Claim(missing(), b"")) for seq in range(count)]
+
+
+def test_an_author_over_its_budget_is_refused_and_named_and_others_go_on() -> None:
+    root = goal()
+    ops = flood(root.id, 10)
+    replica = Replica(author_budget=max(weight(root), 4 * weight(ops[0])))
+    replica.add(root)
+    kept = [bool(replica.add(op) or replica.get(op.id)) for op in ops]
+    assert kept[:4] == [True] * 4
+    assert not any(kept[4:])
+    assert replica.refused == {"the author's budget is used up": 6}
+    assert replica.refused_by == {EVA.peer_id: {"the author's budget is used up": 6}}
+    assert replica.count == 5
+    replica.add(flood(root.id, 1, FRED)[0])
+    assert replica.count == 6
+
+
+def test_the_whole_replica_has_a_budget() -> None:
+    root = goal()
+    op = flood(root.id, 1)[0]
+    replica = Replica(total_budget=weight(root) + weight(op))
+    replica.add_many([root, op, *flood(root.id, 5, FRED)])
+    assert replica.refused == {"the replica is full": 5}
+    assert replica.weight <= weight(root) + weight(op)
+
+
+def test_ops_that_are_third_in_their_slot_are_paid_back() -> None:
+    scene = Scene()
+    before = scene.replica.weight
+    for i in range(50):
+        scene.say(EVA, Claim(scene.goal.id), at=100 + i, seq=0)
+    assert scene.replica.count == 3
+    assert scene.replica.weight == before + 2 * weight(scene.ops[-1])
+
+
+def test_the_pen_is_bounded_and_no_author_fills_it_alone() -> None:
+    root = goal()
+    ops, others = flood(root.id, 100), flood(root.id, 5, FRED)
+    replica = Replica(pen_limit=40 * weight(ops[0]))
+    replica.add_many(ops + ops + others)
+    assert replica.waiting == 10 + 5
+    assert replica.weight == 15 * weight(ops[0])
+    assert replica.refused == {"no room for ops of unknown plans": 2 * 90}
+    assert (replica.count, replica.plans, replica.vector()) == (0, {}, {})
+    replica.add(root)
+    assert replica.waiting == 0
+    assert replica.count == 16
+    replica.add_many(ops)
+    assert replica.count == 106, "what was refused before can come again"
+
+
+def test_only_so_many_authors_are_named() -> None:
+    replica = Replica(pen_limit=0)
+    for i in range(1_005):
+        who = Identity.from_seed(i.to_bytes(32, "big"))
+        replica.add(seal(who, missing(), 0, START, Result(missing(), "x")))
+    assert len(replica.refused_by) == 1_000
+    assert replica.refused["no room for ops of unknown plans"] == 1_005
+
+
+def test_no_more_than_eight_levels() -> None:
+    scene = Scene(max_depth=8)
+    task = scene.goal.id
+    for depth in range(8):
+        assert scene.task(task).depth == depth
+        task = scene.split(task, Step("deeper"), Step("aside"))[0]
+    assert scene.state(task) is State.READY, "a leaf, whatever it says"
+    assert not scene.means_something(scene.draft(task))
+
+
+def test_a_replica_that_is_dropped_leaves_nothing() -> None:
+    def nodes() -> int:
+        gc.collect()
+        return sum(isinstance(thing, Node) for thing in gc.get_objects())
+
+    before = nodes()
+    scene = Scene()
+    scene.do(scene.split()[0])
+    assert nodes() == before + 3
+    del scene
+    assert nodes() == before
