@@ -115,7 +115,9 @@ def naive(path: str, channel: Any) -> None:
     began = time.perf_counter()
     for text in PAIR:
         scorer.reset()
-        scorer.create_completion(PREFIX + text, max_tokens=1, logprobs=1, echo=True, temperature=0)
+        scorer.eval(scorer.tokenize((PREFIX + text).encode()))
+        for row in scorer.scores[scorer.n_tokens - 9 : scorer.n_tokens - 1]:
+            Llama.logits_to_logprobs(row)
     channel.send({"tokens": tokens, "seconds": seconds, "valid": valid, "pair": time.perf_counter() - began})
 
 
