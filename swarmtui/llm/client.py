@@ -13,6 +13,7 @@ import trio
 from swarmtui.llm import models, process, wire
 from swarmtui.llm.fair import FairQueue
 from swarmtui.llm.machine import EngineNumbers
+from swarmtui.llm.memo import Memo
 from swarmtui.llm.model import Likelihood, ModelError, Reply, Request
 
 RATE_WINDOW_S = 5.0
@@ -80,6 +81,7 @@ class EngineModel:
         self._slots = 0
         self._numbers = 0
         self._rates: deque[tuple[float, int]] = deque()
+        self._memo = Memo()
         self._opened = trio.Event()
         self._refusal: ModelError | None = None
         self.state: State = "starting"
@@ -180,11 +182,16 @@ class EngineModel:
         )
 
     async def likelihood(self, request: Likelihood) -> list[float]:
-        """See `Model.likelihood`."""
-        message = wire.Weigh(id=self._number(), prefix=request.prefix, continuations=list(request.continuations))
-        answer = await self._ask(request.agent, request.priority, message, None)
-        assert isinstance(answer, wire.Weighed)
-        return answer.means
+        """See `Model.likelihood`. What was weighed before, or is being weighed for another, isn't weighed again."""
+        texts = list(request.continuations)
+
+        async def weigh() -> list[float]:
+            message = wire.Weigh(id=self._number(), prefix=request.prefix, continuations=texts)
+            answer = await self._ask(request.agent, request.priority, message, None)
+            assert isinstance(answer, wire.Weighed)
+            return answer.means
+
+        return await self._memo.get(request.prefix, texts, weigh)
 
     # Requests
 
