@@ -8,16 +8,14 @@ from typing import Any
 
 import trio
 
-from swarmtui.llm.model import Request
 from swarmtui.plan.ops import MAX_PROPOSALS_PER_AUTHOR, PeerId, Proposal
 from swarmtui.plan.state import Draft, Plan, Task
 
-from . import context, drafts, prompting
 from .agent import Agent, Choice, Job, TaskKey
 from .crowd import Crowd, scorers
-from .prompting import Angle, fill, listed
-from .ranking import best_first, judged, rank, standing, undecided, verdicts
-from .wording import cut, one_line
+from .drafting import Drafter, Order
+from .prompting import Angle
+from .ranking import best_first, judged, rank, standing, undecided
 
 LOOK_AGAIN_S = 5.0
 DEFER_S = (20.0, 120.0)
@@ -103,6 +101,7 @@ class Decomposer(Agent):
         names = [angle.name for angle in self.settings.prompts.angles]
         wanted = self.settings.angle
         self._own_angle = Angle(name=wanted, hint=wanted, examples=(), usual=()) if wanted not in names else None
+        self._drafter = Drafter(self.model, self.settings)
         self._seen: dict[TaskKey, tuple[int, float]] = {}
         """Per task, how many drafts stand and since when, by my own clock."""
         self._first = names.index(wanted) if wanted in names else self.rng.randrange(len(names))
@@ -147,31 +146,8 @@ class Decomposer(Agent):
         return len(standing(task)) < plan.policy.rivals
 
     async def _draft(self, wanted: Wanted) -> None:
-        plan, task = wanted.plan, wanted.task
-        angle = self._angle(task)
-        low, high = plan.policy.fan_out
-        shown = [step for example in angle.examples for step in example.steps]
-        planned = [other.title for other in [*context.siblings(plan, task), *context.ancestors(plan, task)]]
-        best: list[dict[str, Any]] = []
-        fewest = 99
-        for _ in range(1 + self.settings.redraws):
-            reply = await self.model.generate(self._request(wanted, angle), self.writer())
-            found = drafts.read_steps(reply.value)[:high]
-            wrong = drafts.faults([step["title"] for step in found], task.title, low, shown, planned)
-            if len(wrong) < fewest:
-                best, fewest = found, len(wrong)
-            if not wrong:
-                break
-        rationale = ""
-        if fewest:
-            best, added = drafts.mend(best, task.title, (low, high), shown, planned, self._usual(angle))
-            rationale = "Steps that repeated something were left out." + (
-                f" {added} usual steps were added." if added else ""
-            )
-        steps = drafts.to_steps(best, plan.policy, task.depth, self.settings.prompts.decomposer.last_words)
-        base = wanted.base.op.id if wanted.base else b""
-        body = Proposal(task=task.id, steps=steps, rationale=rationale, angle=angle.name, base=base)
-        await self.say(plan, body)
+        order = Order(wanted.plan, wanted.task, self._angle(wanted.task), wanted.base)
+        await self.say(wanted.plan, await self._drafter(order, self.writer(), self.seed))
 
     def _angle(self, task: Task) -> Angle:
         angles = self.settings.prompts.angles
@@ -179,58 +155,6 @@ class Decomposer(Agent):
         if self._own_angle is not None and self._own_angle.name and self._own_angle.name not in taken:
             return self._own_angle
         return choose_angle(angles, self._first, task)
-
-    def _usual(self, angle: Angle) -> tuple[str, ...]:
-        return angle.usual or self.settings.prompts.angles[0].usual
-
-    def _request(self, wanted: Wanted, angle: Angle) -> Request:
-        plan, task, base = wanted.plan, wanted.task, wanted.base
-        prompts = self.settings.prompts.decomposer
-        full = not prompting.is_small(self.model.name)
-        low, high = plan.policy.fan_out
-        room = self.room
-        above = context.ancestors(plan, task)
-        values = {
-            "goal": one_line(plan.goal.title) if above else "",
-            "path": " › ".join(one_line(item.title) for item in above[1:]),
-            "siblings": "; ".join(one_line(item.title) for item in context.siblings(plan, task)),
-            "notes": cut(" ".join(one_line(note) for note in context.notes(plan, task)), room // 6),
-            "detail": cut(one_line(task.step.detail), room // 4),
-            "title": one_line(task.title),
-            "low": str(low),
-            "high": str(high),
-            "hint": angle.hint,
-            "examples": "\n\n".join(f"Task: {e.task}\nSteps:\n{listed(e.steps)}" for e in angle.examples[:1]),
-        }
-        if base is not None:
-            votes = verdicts(plan.policy, base)
-            values["steps"] = listed(step.title for step in base.steps)
-            values["critiques"] = cut(" ".join(one_line(vote.critique) for vote in votes if vote.critique), room // 3)
-        template = prompts.refine if base is not None else prompts.draft
-        prompt = "\n".join([fill(template, values), *([prompts.full.strip()] if full else [])])
-        return Request(
-            agent=self.settings.name or self.peer_id,
-            purpose="draft",
-            subject=task.title,
-            system=prompts.system.strip(),
-            prompt=prompt,
-            schema=prompting.split_schema((low, high), plan.policy.skills, full),
-            max_tokens=(140 if full else 45) * high + 40,
-            temperature=0.7,
-            seed=self.seed(),
-            priority=1 if standing(task) else 2,
-            facts={
-                "title": task.title,
-                "goal": plan.goal.title,
-                "angle": angle.name,
-                "fan_out": [low, high],
-                "depth": task.depth,
-                "max_depth": plan.policy.max_depth,
-                "skills": list(plan.policy.skills),
-                "path": [item.title for item in above],
-                "steps": [step.title for step in base.steps] if base else [],
-            },
-        )
 
 
 def _why_not(tasks: list[tuple[Plan, Task]]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from string import Template
 from typing import Any
@@ -14,9 +15,15 @@ SAME = 0.75
 """Two steps that share more of their words are one step said twice."""
 RESTATES = 0.8
 """A step that holds more of the task's words, and adds hardly any, is the task again."""
-COPIED = 0.85
-"""A step that has so much of an example's or a neighbour's words was copied."""
+COPIED = 0.75
+"""A step that has so much of an example's or a neighbour's words, and they of its, was copied."""
 ATOMIC_WORDS = 10
+_TRIM = " -–*•.:;\"'"
+_NUMBER = re.compile(
+    r"^(?:(?:step|schritt|étape|paso)\s*)?\d{1,2}[.):]\s*|^(?:step|schritt|étape|paso)\s*\d{1,2}\s*[-–]?\s*", re.I
+)
+_PLACE = re.compile(r"[\[<{](?:insert|step|your|\.\.\.)[^\]>}]*[\]>}]", re.I)
+"""A place in a form that the model left open."""
 _JOINTS = (" and ", ", ", " & ", "; ", " und ", " et ", " y ")
 
 
@@ -26,7 +33,7 @@ def read_steps(value: Any) -> list[dict[str, Any]]:
     items = value.get("steps", []) if isinstance(value, dict) else value
     for item in items if isinstance(items, list) else []:
         fields = dict(item) if isinstance(item, dict) else {"title": item}
-        title = one_line(str(fields.get("title", ""))).strip(" -*•.\"'")
+        title = _NUMBER.sub("", one_line(str(fields.get("title", ""))).strip(_TRIM)).strip(_TRIM)
         if title:
             fields["title"] = cut(title, MAX_TITLE)
             found.append(fields)
@@ -53,6 +60,23 @@ def restates(title: str, task: str) -> bool:
     return covered(task, title) > RESTATES and extra <= max(1, len(words(task)) // 4)
 
 
+def says_nothing(title: str, task: str) -> bool:
+    """Whether a step is no instruction at all: a single word, a date, an open place in a form, or in other letters than
+    the task."""
+    letters = sum(c.isalpha() for c in title)
+    if letters < 3 or _PLACE.search(title):
+        return True
+    if is_latin(task):
+        return not is_latin(title) or len([word for word in title.split() if any(c.isalpha() for c in word)]) < 2
+    return False
+
+
+def is_latin(text: str) -> bool:
+    """Whether most letters of a text are Latin ones."""
+    letters = [c for c in text if c.isalpha()]
+    return sum(c < "\u0250" for c in letters) * 2 > len(letters)
+
+
 def copies(title: str, texts: Iterable[str]) -> bool:
     """Whether a step is nearly one of these texts."""
     return any(covered(text, title) >= COPIED and covered(title, text) >= COPIED for text in texts)
@@ -73,6 +97,8 @@ def faults(titles: Sequence[str], task: str, low: int, examples: Iterable[str], 
     for number, title in enumerate(titles, 1):
         if restates(title, task):
             found.append(f"step {number} says the task again")
+        elif says_nothing(title, task):
+            found.append(f"step {number} says nothing")
         elif copies(title, examples):
             found.append(f"step {number} is copied from the example")
         elif copies(title, planned):
@@ -100,7 +126,7 @@ def mend(
     kept: list[dict[str, Any]] = []
     for step in steps:
         title = step["title"]
-        bad = restates(title, task) or copies(title, examples) or copies(title, planned)
+        bad = restates(title, task) or says_nothing(title, task) or copies(title, examples) or copies(title, planned)
         if not bad and not any(alike(title, other["title"], task) > SAME for other in kept):
             # What was left out has shifted the numbers, so the order given by the model can't be kept.
             kept.append({key: item for key, item in step.items() if key != "after"})

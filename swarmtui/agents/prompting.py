@@ -49,6 +49,9 @@ class DrafterPrompts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     refine: str
     full: str
     """Added for models that can say more of a step than its title."""
+    small_system: str
+    small: Annotated[tuple[str, ...], Meta(min_length=1)]
+    """For small models, one after the other."""
     last_words: tuple[str, ...]
     """A step that starts with one of them comes after all the others."""
 
@@ -83,6 +86,9 @@ class ExecutorPrompts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     merge: str
     missing: str
     cut_note: str
+    small_system: str
+    small_work: str
+    small_merge: str
 
 
 class _Angles(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -132,8 +138,9 @@ def _read(name: str, folder: Path | None, form: type[_Form]) -> _Form:
         found = msgspec.convert(values, form)
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, msgspec.ValidationError) as error:
         raise PromptError(f"{where}: {error}") from error
-    for key, text in values.items():
-        if isinstance(text, str) and not Template(text).is_valid():
+    for key, item in values.items():
+        texts = item if isinstance(item, list) else [item]
+        if not all(Template(text).is_valid() for text in texts if isinstance(text, str)):
             raise PromptError(f"{where}: {key} holds a $ that starts no name (write $$ for a dollar)")
     return found
 

@@ -10,13 +10,14 @@ from swarmtui.plan.ops import MAX_OUTPUT
 from swarmtui.plan.state import Plan, Task
 
 from . import context
-from .prompting import fill, sections
+from .prompting import fill, is_small, sections
 from .settings import AgentSettings, room_of
 from .wording import clean, covered, cut, one_line, to_last_sentence, without_loops, words
 
 REPRESENTED = 0.3
 """A part is in the merged text if so much of its title's words, or of its first sentence's, is there."""
 APPENDED_CHARACTERS = 600
+SMALL_TOKENS = 160
 """At most so much of a part that the merged text left out is put after it."""
 
 
@@ -61,6 +62,10 @@ class Worker:
         self._model = model
         self._settings = settings
 
+    @property
+    def _small(self) -> bool:
+        return is_small(self._model.name)
+
     async def __call__(self, plan: Plan, task: Task, write: Callable[[str], None], seed: int, tries: int) -> str:
         """Do a leaf or merge a branch.
 
@@ -97,7 +102,8 @@ class Worker:
             "results": [title for title, _ in results],
             "notes": context.notes(plan, task),
         }
-        return await self._write("work", plan, task, fill(prompts.work, values), facts, write, seed)
+        template = prompts.small_work if self._small else prompts.work
+        return await self._write("work", plan, task, fill(template, values), facts, write, seed)
 
     async def _merge(self, plan: Plan, task: Task, write: Callable[[str], None], seed: int, room: int) -> str:
         prompts = self._settings.prompts.executor
@@ -113,6 +119,10 @@ class Worker:
             "children": [title for title, _ in parts],
             "results": [cut(text, 400) for _, text in parts],
         }
+        if self._small:
+            # It can't weave long texts together; it can say what they are, and they follow as they are.
+            text = await self._write("merge", plan, task, fill(prompts.small_merge, values), facts, write, seed)
+            return finish(append(text, parts, MAX_OUTPUT - 200), False, prompts.cut_note) if text else ""
         text = await self._write("merge", plan, task, fill(prompts.merge, values), facts, write, seed)
         missing = left_out(text, parts)
         if missing and len(missing) < len(parts):
@@ -123,6 +133,11 @@ class Worker:
             text = await self._write("merge", plan, task, fill(prompts.merge, values), facts, write, seed + 1)
             text = finish(append(text, left_out(text, parts), MAX_OUTPUT - 200), False, prompts.cut_note)
         return text
+
+    def _tokens(self, purpose: str) -> int:
+        """A small model loses the thread soon: it's cut short rather."""
+        most = min(self._settings.work_tokens, SMALL_TOKENS) if self._small else self._settings.work_tokens
+        return most * 3 // 2 if purpose == "merge" and not self._small else most
 
     def _values(self, plan: Plan, task: Task, room: int) -> dict[str, str]:
         above = context.ancestors(plan, task)
@@ -150,9 +165,9 @@ class Worker:
                 agent=self._settings.name,
                 purpose="work" if purpose == "work" else "merge",
                 subject=task.title,
-                system=prompts.system.strip(),
+                system=(prompts.small_system if self._small else prompts.system).strip(),
                 prompt=prompt,
-                max_tokens=self._settings.work_tokens * (2 if purpose == "work" else 3) // 2,
+                max_tokens=self._tokens(purpose),
                 temperature=0.5,
                 seed=seed,
                 priority=2 if purpose == "merge" else 1,
