@@ -34,6 +34,8 @@ from .ops import (
 from .plain import check_plain
 
 SIGNED_PREFIX = b"swarmtui/op/1\0"
+MAX_PAYLOAD_BYTES = MAX_OP_BYTES - 80
+"""So that the payload alone decides whether an op fits, not the form in which somebody wraps it."""
 # libp2p's peer id of an Ed25519 key: an identity multihash (code 0, 36 bytes) of the protobuf PublicKey message
 # (field 1, type 1 = Ed25519; field 2, 32 bytes).
 _PEER_ID_PREFIX = bytes.fromhex("0024080112" + "20")
@@ -153,7 +155,7 @@ def seal(identity: Identity, plan: OpId, seq: int, hlc: Hlc, body: Body) -> Op:
         InvalidOp: the body or a header field is outside its limits (peers would drop the op).
     """
     payload = _encoder.encode(_Sealed(VERSION, plan, identity.peer_id, seq, hlc, body))
-    if len(payload) > MAX_OP_BYTES - 80:
+    if len(payload) > MAX_PAYLOAD_BYTES:
         raise InvalidOp(f"the op is larger than {MAX_OP_BYTES} bytes")
     try:
         head = _header_decoder.decode(payload)
@@ -180,6 +182,8 @@ def open_op(wire: bytes) -> Op:
         head = _header_decoder.decode(payload)
     except (msgspec.MsgspecError, ValueError, RecursionError) as error:
         _undecodable(error)
+    if len(payload) > MAX_PAYLOAD_BYTES:
+        raise InvalidOp(f"the op is larger than {MAX_OP_BYTES} bytes")
     key, author = _author(head.author)
     try:
         key.verify(SIGNED_PREFIX + payload, signature)

@@ -75,7 +75,7 @@ class Policy(Part, frozen=True):
     """How long an executor waits after its claim before it works."""
     skills: Annotated[tuple[Skill, ...], Meta(max_length=32)] = (DEFAULT_SKILL,)
     """What steps may need."""
-    synthesis: Annotated[str, Meta(pattern="^(none|root|all)$")] = "root"
+    synthesis: Annotated[str, Meta(pattern=r"\A(none|root|all)\Z")] = "root"
     """Which branches get their children's results merged into one."""
 
 

@@ -11,7 +11,16 @@ from hypothesis import strategies as st
 from nacl.exceptions import BadSignatureError
 
 from swarmtui.plan import envelope
-from swarmtui.plan.envelope import SIGNED_PREFIX, Identity, open_op, seal, task_id, to_wire, verify_key
+from swarmtui.plan.envelope import (
+    MAX_PAYLOAD_BYTES,
+    SIGNED_PREFIX,
+    Identity,
+    open_op,
+    seal,
+    task_id,
+    to_wire,
+    verify_key,
+)
 from swarmtui.plan.ops import (
     MAX_OP_BYTES,
     Claim,
@@ -112,6 +121,26 @@ def test_every_changed_byte_is_noticed() -> None:
         bad[at] ^= 1
         with pytest.raises(InvalidOp):
             open_op(bytes(bad))
+
+
+def test_the_payload_alone_decides_whether_an_op_fits() -> None:
+    """Also in its longest wrapping: peers that are sent different ones must judge alike."""
+    room = MAX_PAYLOAD_BYTES - len(msgspec.msgpack.decode(signed({"kind": "song", "x": bytes(60_000)}))[0])
+    for more, fits in ((0, True), (1, False)):
+        payload, signature = msgspec.msgpack.decode(signed({"kind": "song", "x": bytes(60_000 + room + more)}))
+        assert len(payload) == MAX_PAYLOAD_BYTES + more
+        loose = b"\xdd\0\0\0\2\xc6" + len(payload).to_bytes(4, "big") + payload + b"\xc6\0\0\0\x40" + signature
+        for wrapped in (msgspec.msgpack.encode((payload, signature)), loose):
+            if fits:
+                assert open_op(wrapped).payload == payload
+            else:
+                with pytest.raises(InvalidOp, match="larger"):
+                    open_op(wrapped)
+
+
+def test_a_word_is_the_word_and_not_a_line_of_it() -> None:
+    with pytest.raises(InvalidOp):
+        open_op(signed({"kind": "goal", "title": "Trip", "policy": {"synthesis": "root\n"}}, plan=b""))
 
 
 def test_another_s_signature_is_refused() -> None:
