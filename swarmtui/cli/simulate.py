@@ -22,6 +22,7 @@ LABELS = {
     "observers": "observers",
     "observer_catch_up_p50_s": "observer catch-up, p50 (virtual s)",
     "observer_catch_up_p99_s": "observer catch-up, p99 (virtual s)",
+    "ops_heard_by_observers_alone": "ops that only an observer heard",
     "finished_after_healing_p99_s": "plans done after the healing, p99 (virtual s)",
     "rest_p99_s": "longest rest after the healing, p99 (virtual s)",
     "duplicated_execution": "share of tasks done twice",

@@ -30,7 +30,7 @@ SAID = {
     "operator": ("goal",),
     "decomposer": ("proposal",),
     "scorer": ("vote",),
-    "executor": ("claim", "result"),
+    "executor": ("claim", "claim", "result"),
 }
 HOUR_MS = 3_600_000
 
@@ -93,7 +93,7 @@ class _Draw:
             faults=tuple(faults),
             heal_s=self.heal_s,
             hostile_stay=hostile and rng.random() < 0.4,
-            tokens_per_second=float(rng.choice((10, 20, 40))),
+            tokens_per_second=float(rng.choice((5, 10, 20, 40))),
         )
 
     def _policy(self) -> Policy:
@@ -106,8 +106,8 @@ class _Draw:
             scorers=tuple(identity_of(self.seed, number).peer_id for number in scorers) if closed else (),
             rivals=rng.choice((1, 2, 2, 3)),
             rounds=rng.choice((0, 1, 1)),
-            fan_out=rng.choice(((2, 2), (2, 3), (3, 4))),
-            max_depth=rng.choice((1, 2, 2, 3)),
+            fan_out=rng.choice(((2, 3), (2, 4), (3, 4))),
+            max_depth=rng.choice((1, 2, 3, 3, 3, 4)),
             patience_s=rng.choice((20, 40)),
             lease_s=rng.choice((15, 25)),
             attempts=rng.choice((2, 3)),
@@ -174,36 +174,44 @@ class _Draw:
         rng = self.rng
         faults: list[Fault] = []
         for _ in range(rng.randint(1, max(2, self.count // 2))):
-            number = rng.randrange(self.count)
-            role = self.roles[number]
-            if role == "hostile":
+            role = rng.choice(("operator", "decomposer", "scorer", "executor", "executor", "observer"))
+            if role not in self.roles:
                 continue
+            number = rng.choice([n for n, other in enumerate(self.roles) if other == role])
             when: float | Said = round(rng.uniform(0.5, self.heal_s), 2)
             if role in SAID and rng.random() < 0.7:
-                point = rng.choice(("before", "journalled", "published"))
-                when = Said(kind=rng.choice(SAID[role]), nth=rng.randrange(1 if role == "operator" else 4), point=point)
+                when = self._step(role)
             back: float | None = round(rng.choice((0.1, 3.0, 20.0, 60.0)) * rng.uniform(0.8, 1.2), 2)
-            if rng.random() < 0.25 and self.spare.get(role, 0) > 0:
+            if rng.random() < 0.4 and self.spare.get(role, 0) > 0:
                 self.spare[role] -= 1
                 back = None
             disk = rng.choice(("kept", "kept", "kept", "lost", "torn", "stale"))
             faults.append(Crash(member=number, when=when, back_s=back, disk=disk))
         return faults
 
+    def _step(self, role: str) -> Said:
+        rng = self.rng
+        point = rng.choice(("before", "journalled", "published", "published"))
+        then = round(rng.uniform(0.2, 6.0), 2) if point == "published" and rng.random() < 0.6 else 0.0
+        return Said(
+            kind=rng.choice(SAID[role]),
+            nth=0 if role == "operator" else rng.choice((0, 0, 1, 2)),
+            point=point,
+            then_s=then,
+        )
+
     def stop(self) -> list[Fault]:
         rng = self.rng
         faults: list[Fault] = []
         for _ in range(rng.randint(1, 3)):
-            number = rng.randrange(self.count)
-            if self.roles[number] != "hostile":
-                at = round(rng.uniform(1, self.heal_s), 2)
-                faults.append(
-                    Stop(
-                        member=number,
-                        at=at,
-                        for_s=round(rng.choice((2.0, 10.0, 40.0, 70.0)) * rng.uniform(0.8, 1.2), 2),
-                    )
+            role = rng.choice(("operator", "decomposer", "scorer", "executor", "executor", "observer"))
+            if role in self.roles:
+                number = rng.choice([n for n, other in enumerate(self.roles) if other == role])
+                when = (
+                    self._step(role) if role in SAID and rng.random() < 0.7 else round(rng.uniform(1, self.heal_s), 2)
                 )
+                for_s = round(rng.choice((2.0, 10.0, 40.0, 90.0)) * rng.uniform(0.8, 1.2), 2)
+                faults.append(Stop(member=number, when=when, for_s=for_s))
         return faults
 
     def clock(self) -> list[Fault]:

@@ -65,7 +65,7 @@ class Figures:
         if not outcome.good:
             self.bad.append(outcome)
             self.rules.update({violation.rule for violation in outcome.violations})
-        for name in ("peers", "ops", "tasks", "results", "accepted", "flipped", "frames", "bytes_out"):
+        for name in ("peers", "ops", "tasks", "results", "accepted", "flipped", "frames", "bytes_out", "heard_alone"):
             self._sums[name] += getattr(outcome, name)
         self._takeovers += outcome.takeovers
         self._catchups += outcome.catchups
@@ -91,6 +91,7 @@ class Figures:
             "observers": len(self._catchups),
             "observer_catch_up_p50_s": round(percentile(self._catchups, 0.5), 2),
             "observer_catch_up_p99_s": round(percentile(self._catchups, 0.99), 2),
+            "ops_heard_by_observers_alone": sums["heard_alone"],
             "finished_after_healing_p99_s": round(percentile(self._finished, 0.99), 2),
             "rest_p99_s": round(percentile(self._rests, 0.99), 2),
             "duplicated_execution": round(share(sums["results"] - sums["tasks"], sums["tasks"]), 4),

@@ -60,6 +60,8 @@ class Outcome(Data, frozen=True):
     wait_s: float = 0.0
     takeovers: tuple[float, ...] = ()
     catchups: tuple[float, ...] = ()
+    heard_alone: int = 0
+    """Ops that some observer holds and no speaking peer: they told it alone, or lost it."""
     frames: int = 0
     bytes_out: int = 0
     events: int = 0
@@ -216,6 +218,11 @@ def _figures(world: World, reference: Member) -> dict[str, int]:
         "flipped": sum(
             bool(world.book.winners.get((task.plan, task.id), set()) - {task.winner.op.id if task.winner else b""})
             for task in live
+        ),
+        "heard_alone": sum(
+            world.heard_alone(one)
+            for one in world.honest()
+            if one.silent and one.peer.replica.fingerprint != replica.fingerprint
         ),
         "frames": sum(each.published + each.asked for each in traffic),
         "bytes_out": sum(each.bytes_out for each in traffic),

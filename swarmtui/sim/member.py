@@ -24,7 +24,7 @@ from .disk import Disk, DiskJournal
 from .ear import Ear
 from .ether import EtherNetwork
 from .model import SimulatedModel
-from .scenario import Crash, Said
+from .scenario import Crash, Said, Stop
 from .scenario import Member as Spec
 from .stopping import belongs_to
 
@@ -77,7 +77,7 @@ class Member:
         self.alive = False
         self.gone = False
         """It has left, or was killed, for good."""
-        self.triggers: list[tuple[Said, Crash]] = []
+        self.triggers: list[tuple[Said, Crash | Stop]] = []
         self.errors: list[str] = []
         self.sent = 0
         """Frames and requests of earlier lives."""
@@ -200,7 +200,7 @@ class Member:
     async def leave(self) -> None:
         """Go politely."""
         self.gone = self._asked_to_end = True
-        if self.agent is not None:
+        if self.alive and self.agent is not None:
             await self.agent.leave()
         self._scope.cancel()
 
@@ -256,11 +256,11 @@ class Member:
         for plan in self.peer.replica.plans.values():
             self.world.book.orphan(plan, self.identity.peer_id)
 
-    # --- crashes at a step
+    # --- faults at a step
 
-    def arm(self, said: Said, crash: Crash) -> None:
-        """Be killed when it says its nth op of a kind."""
-        self.triggers.append((said, crash))
+    def arm(self, said: Said, fault: Crash | Stop) -> None:
+        """Be struck when it says its nth op of a kind."""
+        self.triggers.append((said, fault))
 
     def about_to_say(self, bodies: Sequence[Body]) -> None:
         for body in bodies:
@@ -289,10 +289,13 @@ class Member:
         number = self._said.get((point, kind), 0)
         self._said[point, kind] = number + 1
         for trigger in list(self.triggers):
-            said, crash = trigger
+            said, fault = trigger
             if (said.point, said.kind, said.nth) == (point, kind, number):
                 self.triggers.remove(trigger)
-                self.world.crash(crash)
+                if said.then_s:
+                    self.world.nursery.start_soon(self.world.strike_later, fault, said.then_s)
+                else:
+                    self.world.strike(fault)
                 return
 
     # --- figures

@@ -64,6 +64,8 @@ class Said(Data, frozen=True):
     nth: int = 0
     point: str = "published"
     """before (it hasn't said it yet), journalled (on disk, not published) or published."""
+    then_s: float = 0.0
+    """So long after that moment."""
 
 
 class Crash(Data, frozen=True, tag="crash"):
@@ -81,7 +83,7 @@ class Stop(Data, frozen=True, tag="stop"):
     """SIGSTOP, and SIGCONT after `for_s`: no task of the peer runs, what it's sent waits, its timers are late."""
 
     member: int
-    at: float
+    when: float | Said
     for_s: float
 
 

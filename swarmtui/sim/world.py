@@ -66,7 +66,7 @@ class World:
                 one = self.members.setdefault(number, Member(self, number, spec))
             self.ether.numbers[one.identity.peer_id] = number
         for fault in scenario.faults:
-            if isinstance(fault, Crash) and isinstance(fault.when, Said):
+            if isinstance(fault, (Crash, Stop)) and isinstance(fault.when, Said):
                 self.members[fault.member].arm(fault.when, fault)
 
     # --- its course
@@ -88,6 +88,8 @@ class World:
 
     async def _join(self, number: int, at: float) -> None:
         await trio.sleep_until(at)
+        if number in self.members and self.members[number].gone:
+            return
         self.trace.note(number, f"starts as {self.scenario.members[number].role}")
         if number in self.hostile:
             await self.nursery.start(self.hostile[number].live)
@@ -108,10 +110,10 @@ class World:
     # --- what goes wrong
 
     async def _do(self, fault: Fault) -> None:
-        if isinstance(fault, Crash):
+        if isinstance(fault, (Crash, Stop)):
             if not isinstance(fault.when, Said):
                 await trio.sleep_until(fault.when)
-                self.crash(fault)
+                self.strike(fault)
             return
         await trio.sleep_until(fault.at)
         if self.healed:
@@ -122,8 +124,6 @@ class World:
                 await self._storm(fault)
             case Cut():
                 await self._cut(fault)
-            case Stop():
-                await self._stop(fault.member, fault.for_s)
             case Leave():
                 await self.members[fault.member].leave()
             case Jump():
@@ -160,10 +160,22 @@ class World:
             if not self.cuts:
                 self.ether.heal()
 
-    async def _stop(self, number: int, for_s: float) -> None:
-        member = self.members[number]
-        member.stop()
-        await trio.sleep(for_s)
+    def strike(self, fault: Crash | Stop) -> None:
+        """Kill or stop a member now."""
+        if isinstance(fault, Crash):
+            self.crash(fault)
+        elif not self.healed:
+            self.trace.fault(fault)
+            self.members[fault.member].stop()
+            self.nursery.start_soon(self._go_on, self.members[fault.member], fault.for_s)
+
+    async def strike_later(self, fault: Crash | Stop, after: float) -> None:
+        """Kill or stop a member after a while."""
+        await trio.sleep(after)
+        self.strike(fault)
+
+    async def _go_on(self, member: Member, after: float) -> None:
+        await trio.sleep(after)
         member.go_on()
 
     def crash(self, crash: Crash) -> None:
@@ -227,6 +239,26 @@ class World:
             for plan in expected
         )
 
+    def all_same(self) -> bool:
+        """Whether all hold the same, and every observer that, too (see :meth:`heard_alone`)."""
+        speaking = {one.peer.replica.fingerprint for one in self.honest() if not one.silent}
+        if len(speaking) > 1:
+            return False
+        return all(
+            one.peer.replica.fingerprint in speaking or self.heard_alone(one) for one in self.honest() if one.silent
+        )
+
+    def heard_alone(self, observer: Member) -> int:
+        """How many ops an observer holds that no speaking peer holds, if it holds all that they hold; else 0.
+
+        What only a listener heard (its author lost it, or told nobody else on purpose) it can't pass on.
+        """
+        if not self.scenario.of("hostile") and not any(isinstance(fault, Crash) for fault in self.scenario.faults):
+            return 0
+        theirs = {op.id for one in self.honest() if not one.silent for op in one.peer.replica.ops()}
+        mine = {op.id for op in observer.peer.replica.ops()}
+        return len(mine - theirs) if mine > theirs else 0
+
     async def _finish(self) -> None:
         """Wait until every plan is done, with an operator who opens again what has failed."""
         began, end = trio.current_time(), trio.current_time() + self.scenario.finish_s + self.scenario.ahead_s
@@ -244,16 +276,10 @@ class World:
         self._pacify()
         began = trio.current_time()
         end = began + self.scenario.settle_s + self.scenario.ahead_s + self._carousel_s()
-        waiting = {member.number for member in self.honest() if member.silent}
         same_since: float | None = None
         while trio.current_time() < end:
             now = trio.current_time()
-            prints = {member.peer.replica.fingerprint for member in self.honest() if not member.silent}
-            for number in sorted(waiting):
-                if len(prints) == 1 and self.members[number].peer.replica.fingerprint in prints:
-                    waiting.discard(number)
-                    self.catchups.append(now - max(self.scenario.heal_s, self.scenario.members[number].joins_s))
-            if len(prints) > 1 or waiting or not self._all_done():
+            if not self._all_done() or not self.all_same():
                 same_since = None
             elif same_since is None:
                 same_since = now
@@ -272,13 +298,26 @@ class World:
 
     async def _watch(self) -> None:
         """Once a second: how long do orphaned tasks lie there while somebody could take them?"""
+        behind = set(self.scenario.of("observer"))
         while True:
             await trio.sleep(LOOK_S)
+            if self.healed:
+                self._look_at_observers(behind)
             if self.book.orphans and not self.weather and not self.cuts and self._somebody_is_idle():
                 for (plan_id, task_id), orphan in self.book.orphans.items():
                     if self._lies_there(plan_id, task_id):
                         orphan.waited += LOOK_S
                         self.book.longest_wait = max(self.book.longest_wait, orphan.waited)
+
+    def _look_at_observers(self, behind: set[int]) -> None:
+        """Note how long each takes, once nothing is wrong, until it holds what some speaking peer holds."""
+        prints = {one.peer.replica.fingerprint for one in self.honest() if not one.silent}
+        for number in sorted(behind):
+            if self.members[number].working and self.members[number].peer.replica.fingerprint in prints:
+                behind.discard(number)
+                self.catchups.append(
+                    trio.current_time() - max(self.scenario.heal_s, self.scenario.members[number].joins_s)
+                )
 
     def _executors(self) -> list[Member]:
         return [one for one in self.members.values() if isinstance(one.agent, Executor) and one.working]
