@@ -10,10 +10,10 @@ from typing import Any
 
 import trio
 
-from swarmtui.agents import AgentSettings, make
+from swarmtui.agents import AgentSettings, PromptError, Prompts, make
 from swarmtui.agents.operator import Operator
 from swarmtui.config import Config
-from swarmtui.paths import Folders
+from swarmtui.paths import Folders, prompts_dir
 from swarmtui.peer.journal import Journal
 from swarmtui.peer.libp2p import Libp2pNetwork
 from swarmtui.peer.network import NetworkError
@@ -57,6 +57,7 @@ class Crew:
         self._operator: Operator | None = None
         self._arriving: set[str] = set()
         """Names of agents that are being started."""
+        self._drafters = 0
         self._last = empty(config)
 
     @property
@@ -71,8 +72,9 @@ class Crew:
         """Start the configured agents, call `started`, go on until `stop`.
 
         Raises:
-            SwarmError: no model or no network.
+            SwarmError: no model, no network, or own prompts that can't be read.
         """
+        self._prompts = self._read_prompts()
         with self._scope:
             async with trio.open_nursery() as nursery:
                 self._models = Models(self._config, self._meter, nursery)
@@ -91,6 +93,14 @@ class Crew:
                     for _ in range(count):
                         await self._add_configured(role)
                 await trio.sleep_forever()
+
+    @staticmethod
+    def _read_prompts() -> Prompts:
+        folder = prompts_dir()
+        try:
+            return Prompts.load(folder if folder.is_dir() else None)
+        except PromptError as error:
+            raise SwarmError(str(error), f"mend the file, or take it out of {folder}") from error
 
     async def _unfinished(self) -> tuple[OpId, ...]:
         """The newest plan of the journal, if there is still something to do for it.
@@ -194,7 +204,8 @@ class Crew:
         )
         agent = None
         if brain is not None:
-            settings = AgentSettings(name=name, angle=angle, skills=skills)
+            angle = angle or (self._next_angle() if role == "decomposer" else "")
+            settings = AgentSettings(name=name, angle=angle, skills=skills, prompts=self._prompts)
             agent = make(role, peer, brain, random.Random(self._rng.random()), settings)
         member = Member(role, name, peer, lease, agent)
         local = [address for other in self._living() for address in other.peer.network.addresses[:1]]
@@ -206,6 +217,12 @@ class Crew:
         for address in local:
             await peer.network.connect(address)
         return member
+
+    def _next_angle(self) -> str:
+        """Another first angle for each decomposer of this program."""
+        self._drafters += 1
+        angles = self._prompts.angles
+        return angles[(self._drafters - 1) % len(angles)].name
 
     def _network(self, identity: Identity, *, gateway: bool) -> Libp2pNetwork:
         swarm = self._config.swarm

@@ -49,6 +49,11 @@ class Metered:
     def tokens_per_second(self) -> float:
         return self._model.tokens_per_second
 
+    @property
+    def context(self) -> int:
+        """Tokens per request; 0 where the model doesn't tell."""
+        return int(getattr(self._model, "context", 0))
+
     async def generate(self, request: Request, on_text: Callable[[str], None] | None = None) -> Reply:
         """See :meth:`Model.generate`."""
         meter = self._meter
@@ -72,8 +77,4 @@ class Metered:
     async def likelihood(self, request: Likelihood) -> list[float]:
         """See :meth:`Model.likelihood`."""
         self._meter.calls["likelihood"] += 1
-        try:
-            return await self._model.likelihood(request)
-        except ModelError:
-            self._meter.failed += 1
-            raise
+        return await self._model.likelihood(request)  # a model that can't isn't a failure: it's asked for words

@@ -6,6 +6,7 @@ import asyncio
 import logging
 import os
 import signal
+import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import Future
@@ -163,14 +164,33 @@ class SwarmApp(App[int]):
         self.run_worker(goodbye(), name="goodbye", exit_on_error=False)
 
     def _watch_signals(self) -> None:
-        """SIGTERM ends with a clean terminal; SIGINT asks first."""
+        """SIGTERM ends with a clean terminal, SIGHUP without one; SIGINT asks first."""
         loop = asyncio.get_running_loop()
         try:
             loop.add_signal_handler(signal.SIGTERM, self.leave, SIGTERM_EXIT)
-            loop.add_signal_handler(signal.SIGHUP, self.leave, SIGHUP_EXIT)
+            loop.add_signal_handler(signal.SIGHUP, self._hang_up)
             loop.add_signal_handler(signal.SIGINT, self.action_interrupt)
         except (NotImplementedError, RuntimeError, ValueError):
             LOG.info("signals can't be watched here")
+
+    def _hang_up(self) -> None:
+        """End without drawing anything: the terminal is gone.
+
+        Textual's writer ends at the first failed write, and who waits for it then waits for ever. So the swarm is
+        stopped and the process ends here, without Textual's goodbye.
+        """
+
+        def end() -> None:
+            try:
+                if self._begun:
+                    self.swarm.stop(STOP_S)
+            finally:
+                logging.shutdown()
+                os._exit(SIGHUP_EXIT)
+
+        if not self._leaving:
+            self._leaving = True
+            threading.Thread(target=end, name="hang-up").start()
 
     def ask_to_quit(self) -> None:
         """Quit; ask first while agents of this program work."""

@@ -25,6 +25,7 @@ class Terminal:
         self._server = f"swarmtui-{uuid.uuid4().hex[:8]}"
         program = shlex.join([sys.executable, "-m", "swarmtui", *arguments])
         script = f"{program}; echo {ENDED}$?; stty -a | tr ';' '\\n' | grep -o -- '-\\?\\becho\\b'; exec cat"
+        self._closed = False
         self._env = {"PATH": os.environ["PATH"], **env}  # a server passes its own environment on
         self._tmux("new-session", "-d", "-x", str(size[0]), "-y", str(size[1]), "sh", "-c", script)
 
@@ -32,8 +33,14 @@ class Terminal:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, exc: BaseException | None, tb: TracebackType | None) -> None:
-        for process in self.processes():
-            process.kill()
+        if not self._closed:
+            for process in self.processes():
+                process.kill()
+            self.close()
+
+    def close(self) -> None:
+        """Close the window, as a person does who has had enough."""
+        self._closed = True
         subprocess.run(["tmux", "-L", self._server, "kill-server"], check=False, capture_output=True, env=self._env)
 
     def _tmux(self, *arguments: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
+import psutil
 import pytest
 
 from .terminal import ENDED, Terminal, own_folders
@@ -60,6 +61,16 @@ def test_sigterm_leaves_the_terminal_clean(tmp_path: Path, size: tuple[int, int]
         assert f"{ENDED}143" in screen
         assert "\necho\n" in terminal.until(lambda text: "echo\n" in text)  # the line discipline echoes again
         assert not terminal.processes()
+
+
+def test_a_terminal_that_goes_away_takes_the_program_along(tmp_path: Path) -> None:
+    with program(tmp_path, "Plan a picnic") as terminal:
+        terminal.until(lambda screen: "drafting" in screen, 120)
+        processes = terminal.processes()
+        assert len(processes) > 1
+        terminal.close()
+        _, alive = psutil.wait_procs(processes, timeout=30)
+        assert not alive
 
 
 def test_the_bundled_model_is_watched_at_work_and_its_child_ends_too(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ import psutil
 import pytest
 
 from swarmtui.config import Config, load
+from swarmtui.paths import prompts_dir
 from swarmtui.plan.ops import Note, Pause
 from swarmtui.plan.state import State
 from swarmtui.swarm import Swarm, SwarmError
@@ -197,4 +198,15 @@ def test_a_model_that_is_not_there_is_said_before_anything_starts(tmp_path: Path
     with pytest.raises(SwarmError) as caught:
         swarm.start()
     assert "none.gguf" in str(caught.value)
+    assert swarm.stop()
+
+
+def test_own_prompts_are_read_and_a_fault_in_them_is_said_first(tmp_path: Path) -> None:
+    folder = prompts_dir()
+    folder.mkdir(parents=True)
+    (folder / "executor.toml").write_text("sistem = 'x'\n")
+    swarm = Swarm(settings(tmp_path))
+    with pytest.raises(SwarmError, match="sistem") as caught:
+        swarm.start()
+    assert str(folder) in caught.value.remedy
     assert swarm.stop()
