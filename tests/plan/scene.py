@@ -1,18 +1,17 @@
-"""A plan told op by op, for examples."""
+"""A plan told op by op, for tests that look at one thing."""
 
 from __future__ import annotations
 
-from typing import Any
-
 from swarmtui.plan.envelope import Identity, seal, task_id
 from swarmtui.plan.ops import (
-    Act,
-    Body,
+    AnyAct,
+    AnyBody,
     Claim,
     Goal,
     Marks,
     Op,
     OpId,
+    PeerId,
     Policy,
     Proposal,
     Release,
@@ -22,109 +21,76 @@ from swarmtui.plan.ops import (
     TaskId,
     Vote,
 )
+from swarmtui.plan.progress import Living
 from swarmtui.plan.replica import Replica
-from swarmtui.plan.state import Changes, Plan, State, Task
+from swarmtui.plan.state import Plan, Task
 
-MS = 1 << 16
-START = 1_700_000_000_000 * MS
-OPERATOR, ADA, BOB, CLEO, DORA, EVA, FRED = (Identity.from_seed(bytes([i]) * 32) for i in range(1, 8))
-MARKS = Marks(60, 70, 80)
+PEOPLE = ("you", "ada", "bob", "cleo", "dora", "eva", "finn", "gus")
+KEYS = {name: Identity.from_seed(bytes([number]) * 32) for number, name in enumerate(PEOPLE, 1)}
+START_MS = 1_700_000_000_000
+
+
+def name_of(peer: PeerId) -> str:
+    return next((name for name, key in KEYS.items() if key.peer_id == peer), peer)
+
+
+def peer(name: str) -> PeerId:
+    return KEYS[name].peer_id
+
+
+def living(decomposers: str = "", scorers: str = "", executors: str = "", skills: str = "write") -> Living:
+    """Names, separated by blanks."""
+    return Living(
+        decomposers=frozenset(map(peer, decomposers.split())),
+        scorers=frozenset(map(peer, scorers.split())),
+        executors={peer(name): frozenset(skills.split()) for name in executors.split()},
+    )
 
 
 class Scene:
-    """One plan in one replica. Every op is a millisecond later than the one before, unless `at` says otherwise."""
+    """A replica and the voices that fill it, one second after the other."""
 
-    def __init__(self, **policy: Any) -> None:
+    def __init__(self, title: str = "Plan a trip", **policy: object) -> None:
         self.replica = Replica()
-        self.ops: list[Op] = []
-        self.now = 0
-        self.last = Changes()
-        policy = {"need": 2, "of": 3, "synthesis": "none"} | policy
-        self.goal = self.say(OPERATOR, Goal("Trip", policy=Policy(**policy)))
+        self.seconds = 0
+        self._seqs: dict[str, int] = {}
+        self.goal = self.say("you", Goal(title=title, policy=Policy(**policy)))  # type: ignore[arg-type]
 
-    # -- saying
-
-    def say(self, who: Identity, body: Body, at: float | None = None, seq: int | None = None) -> Op:
-        """Sign an op and add it.
-
-        Args:
-            at: milliseconds since the start; now moves on to it if it's later.
-        """
-        if at is None:
-            at = self.now + 1
-        self.now = max(self.now, int(at))
+    def say(self, who: str, body: AnyBody) -> Op:
+        self.seconds += 1
+        seq = self._seqs.get(who, 0)
+        self._seqs[who] = seq + 1
         plan = b"" if isinstance(body, Goal) else self.goal.id
-        if seq is None:
-            seq = self.replica.next_seq(plan, who.peer_id)
-        op = seal(who, plan, seq, START + int(at * MS), body)
-        self.ops.append(op)
-        self.last = self.replica.add(op)
+        op = seal(KEYS[who], plan, seq, (START_MS + self.seconds * 1000) << 16, body)
+        self.replica.add(op)
         return op
 
-    def steer(self, act: Act, who: Identity = OPERATOR, at: float | None = None) -> Op:
-        return self.say(who, Steer(act), at)  # type: ignore[arg-type]
+    def draft(self, who: str, *steps: str | Step, task: TaskId | None = None, angle: str = "by place") -> Op:
+        made = tuple(step if isinstance(step, Step) else Step(title=step, atomic=True) for step in steps)
+        return self.say(who, Proposal(task=task or self.goal.id, steps=made, angle=angle))
 
-    def draft(self, task: TaskId | None = None, *steps: Step, who: Identity = ADA, **more: Any) -> Op:
-        return self.say(who, Proposal(task or self.goal.id, steps or leaves(2)), **more)
+    def vote(self, who: str, draft: Op, approve: bool = True, mark: int = 70) -> Op:
+        return self.say(who, Vote(draft.id, approve, Marks(mark, mark + 10, mark - 10), "too vague"))
 
-    def approve(self, draft: Op, *who: Identity, at: float | None = None) -> None:
-        for scorer in who or (BOB, CLEO):
-            self.say(scorer, Vote(draft.id, True, MARKS), at)
+    def accept(self, draft: Op, *scorers: str) -> None:
+        for who in scorers or ("cleo", "dora"):
+            self.vote(who, draft)
 
-    def reject(self, draft: Op, who: Identity, at: float | None = None) -> Op:
-        return self.say(who, Vote(draft.id, False, MARKS, "vague"), at)
+    def claim(self, who: str, task: TaskId, prior: OpId = b"") -> Op:
+        return self.say(who, Claim(task, prior))
 
-    def split(self, task: TaskId | None = None, *steps: Step) -> list[TaskId]:
-        """Draft and accept; the new tasks."""
-        draft = self.draft(task, *steps)
-        self.approve(draft)
-        return children(draft)
+    def result(self, claim: Op, output: str = "the work") -> Op:
+        return self.say(name_of(claim.author), Result(claim.id, output))
 
-    def claim(self, task: TaskId, who: Identity = EVA, prior: Op | None = None, at: float | None = None) -> Op:
-        return self.say(who, Claim(task, prior.id if prior else b""), at)
+    def release(self, claim: Op, reason: str = "model failed") -> Op:
+        return self.say(name_of(claim.author), Release(claim.id, reason))
 
-    def release(self, claim: Op, at: float | None = None) -> Op:
-        return self.say(author_of(claim), Release(claim.id, "can't"), at)
-
-    def finish(self, claim: Op, at: float | None = None) -> Op:
-        return self.say(author_of(claim), Result(claim.id, "done"), at)
-
-    def do(self, task: TaskId, who: Identity = EVA) -> Op:
-        return self.finish(self.claim(task, who))
-
-    # -- looking
+    def steer(self, act: AnyAct, who: str = "you") -> Op:
+        return self.say(who, Steer(act))
 
     @property
     def plan(self) -> Plan:
         return self.replica.plans[self.goal.id]
 
-    @property
-    def root(self) -> Task:
-        return self.plan.root
-
-    def task(self, task: TaskId) -> Task:
-        return self.plan.tasks[task]
-
-    def state(self, task: TaskId) -> State:
-        return self.task(task).state
-
-    def means_something(self, op: Op) -> bool:
-        return self.replica.grounded(op)
-
-
-def leaves(count: int, **more: Any) -> tuple[Step, ...]:
-    return tuple(Step(f"step {i}", atomic=True, **more) for i in range(count))
-
-
-def children(draft: Op) -> list[TaskId]:
-    assert isinstance(draft.body, Proposal)
-    return [task_id(draft.id, i) for i in range(len(draft.body.steps))]
-
-
-def author_of(op: Op) -> Identity:
-    return next(who for who in (OPERATOR, ADA, BOB, CLEO, DORA, EVA, FRED) if who.peer_id == op.author)
-
-
-def missing(number: int = 0) -> OpId:
-    """The id of something that was never said."""
-    return bytes([255, number]) * 16
+    def task(self, draft: Op | None = None, step: int = 0) -> Task:
+        return self.plan.tasks[task_id(draft.id, step) if draft else self.goal.id]

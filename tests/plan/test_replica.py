@@ -13,7 +13,7 @@ from swarmtui.plan.replica import Replica
 from swarmtui.plan.shelf import weight
 from swarmtui.plan.state import State
 
-from .scene import ADA, BOB, CLEO, EVA, FRED, MARKS, MS, OPERATOR, START, Scene, children, leaves, missing
+from .tale import ADA, BOB, CLEO, EVA, FRED, MARKS, MS, OPERATOR, START, Tale, children, leaves, missing
 
 
 def goal(title: str = "Trip", who: Identity = OPERATOR) -> Op:
@@ -30,92 +30,92 @@ def ground_to_find(who: Identity, plan: OpId, seq: int, hlc: int, task: OpId, be
 
 
 def test_references_may_come_after_what_refers_to_them() -> None:
-    scene = Scene()
-    task = scene.split()[0]
-    scene.do(task)
+    tale = Tale()
+    task = tale.split()[0]
+    tale.do(task)
     replica = Replica()
-    for op in reversed(scene.ops[1:]):
+    for op in reversed(tale.ops[1:]):
         assert not replica.add(op).added
     assert replica.count == 0
-    assert replica.waiting == len(scene.ops) - 1
-    changes = replica.add(scene.ops[0])
-    assert set(changes.added) == set(scene.ops)
+    assert replica.waiting == len(tale.ops) - 1
+    changes = replica.add(tale.ops[0])
+    assert set(changes.added) == set(tale.ops)
     assert replica.waiting == 0
-    assert replica.picture(scene.goal.id) == scene.replica.picture(scene.goal.id)
+    assert replica.picture(tale.goal.id) == tale.replica.picture(tale.goal.id)
 
 
 def test_what_refers_to_something_missing_is_kept_and_means_nothing() -> None:
-    scene = Scene()
-    vote = scene.say(BOB, Vote(missing(), True, MARKS))
-    assert not scene.last
-    assert scene.replica.get(vote.id) is vote
-    assert scene.plan.ops == scene.replica.count == 2
+    tale = Tale()
+    vote = tale.say(BOB, Vote(missing(), True, MARKS))
+    assert not tale.last
+    assert tale.replica.get(vote.id) is vote
+    assert tale.plan.ops == tale.replica.count == 2
 
 
 def test_a_chain_of_many_links_grounds_backwards_without_recursion() -> None:
     """And ungrounds again, when its first link is displaced."""
-    scene = Scene(lease_s=1)
-    task = scene.split()[0]
+    tale = Tale(lease_s=1)
+    task = tale.split()[0]
     count = sys.getrecursionlimit() * 3
-    base = START + (scene.now + 1) * MS
-    ops = [seal(EVA, scene.goal.id, 0, base, Claim(task))]
+    base = START + (tale.now + 1) * MS
+    ops = [seal(EVA, tale.goal.id, 0, base, Claim(task))]
     for seq in range(1, count):
-        ops.append(seal(EVA, scene.goal.id, seq, base + seq * 1000 * MS, Claim(task, ops[-1].id)))
+        ops.append(seal(EVA, tale.goal.id, seq, base + seq * 1000 * MS, Claim(task, ops[-1].id)))
     for op in reversed(ops[1:]):
-        assert not scene.replica.add(op).added
-    assert len(scene.replica.add(ops[0]).added) == count
-    assert len(scene.task(task).chain) == count
-    lower = ground_to_find(EVA, scene.goal.id, 0, base, task, ops[0].id)
-    scene.replica.add(lower)
-    assert scene.task(task).chain == (lower,)
-    assert scene.plan.faulty == {EVA.peer_id}
+        assert not tale.replica.add(op).added
+    assert len(tale.replica.add(ops[0]).added) == count
+    assert len(tale.task(task).chain) == count
+    lower = ground_to_find(EVA, tale.goal.id, 0, base, task, ops[0].id)
+    tale.replica.add(lower)
+    assert tale.task(task).chain == (lower,)
+    assert tale.plan.faulty == {EVA.peer_id}
 
 
 def test_of_two_ops_with_one_number_the_lower_id_counts() -> None:
-    scene = Scene()
-    draft = scene.draft(who=ADA)
-    scene.approve(draft)
-    scene.do(children(draft)[0])
+    tale = Tale()
+    draft = tale.draft(who=ADA)
+    tale.approve(draft)
+    tale.do(children(draft)[0])
     other = next(
         op
         for i in range(1000)
-        if (op := seal(ADA, scene.goal.id, draft.seq, draft.hlc, Proposal(scene.goal.id, leaves(2), f"{i}"))).id
+        if (op := seal(ADA, tale.goal.id, draft.seq, draft.hlc, Proposal(tale.goal.id, leaves(2), f"{i}"))).id
         < draft.id
     )
-    changes = scene.replica.add(other)
-    assert changes.plans == {scene.goal.id}
+    changes = tale.replica.add(other)
+    assert changes.plans == {tale.goal.id}
     assert {op.id for op in changes.added} == {other.id}
-    assert scene.plan.faulty == {ADA.peer_id}
-    assert not any(scene.means_something(op) for op in scene.ops[1:])
-    assert set(scene.plan.tasks) == {scene.goal.id, *children(other)}
-    assert scene.root.state is State.DRAFT
-    assert scene.replica.count == len(scene.ops) + 1
+    assert tale.plan.faulty == {ADA.peer_id}
+    assert not any(tale.means_something(op) for op in tale.ops[1:])
+    assert set(tale.plan.tasks) == {tale.goal.id, *children(other)}
+    assert tale.root.state is State.DRAFT
+    assert tale.replica.count == len(tale.ops) + 1
 
 
 def test_of_a_slot_the_two_lowest_are_kept_whatever_comes_first() -> None:
-    scene = Scene()
-    task = scene.split()[0]
-    rivals = [seal(EVA, scene.goal.id, 0, START + (90 + i) * MS, Claim(task)) for i in range(6)]
+    tale = Tale()
+    task = tale.split()[0]
+    rivals = [seal(EVA, tale.goal.id, 0, START + (90 + i) * MS, Claim(task)) for i in range(6)]
     lowest = sorted(rivals, key=lambda op: op.id)[:2]
     prints = set()
     for seed in range(8):
         replica = Replica()
-        shuffled = scene.ops + rivals
+        shuffled = tale.ops + rivals
         random.Random(seed).shuffle(shuffled)
         replica.add_many(shuffled)
         assert [replica.get(op.id) is not None for op in rivals] == [op in lowest for op in rivals]
         prints.add((replica.fingerprint, replica.count, replica.weight))
-        assert replica.plans[scene.goal.id].tasks[task].holder is lowest[0]
+        assert replica.plans[tale.goal.id].tasks[task].holder is lowest[0]
     assert len(prints) == 1
 
 
 def test_nobody_takes_a_plan_away_by_reusing_the_goal_s_number() -> None:
-    scene = Scene()
+    tale = Tale()
     for i in range(20):
-        scene.say(OPERATOR, Steer(Retry(missing(i))), seq=0)
-    assert scene.plan.faulty == {OPERATOR.peer_id}
-    assert scene.means_something(scene.goal)
-    assert scene.replica.count == 2
+        tale.say(OPERATOR, Steer(Retry(missing(i))), seq=0)
+    assert tale.plan.faulty == {OPERATOR.peer_id}
+    assert tale.means_something(tale.goal)
+    assert tale.replica.count == 2
 
 
 def test_several_plans_live_side_by_side() -> None:
@@ -133,55 +133,55 @@ def test_several_plans_live_side_by_side() -> None:
 
 
 def test_numbers_go_on_behind_the_highest_held() -> None:
-    scene = Scene()
-    assert scene.replica.next_seq(scene.goal.id, OPERATOR.peer_id) == 1
-    assert scene.replica.next_seq(scene.goal.id, EVA.peer_id) == 0
-    scene.claim(scene.goal.id, EVA)
-    scene.say(EVA, Claim(scene.goal.id), seq=7)
-    assert scene.replica.next_seq(scene.goal.id, EVA.peer_id) == 8
-    assert scene.replica.next_seq(b"", EVA.peer_id) == 0
-    assert scene.replica.vector() == {scene.goal.id: {OPERATOR.peer_id: 1, EVA.peer_id: 1}}
+    tale = Tale()
+    assert tale.replica.next_seq(tale.goal.id, OPERATOR.peer_id) == 1
+    assert tale.replica.next_seq(tale.goal.id, EVA.peer_id) == 0
+    tale.claim(tale.goal.id, EVA)
+    tale.say(EVA, Claim(tale.goal.id), seq=7)
+    assert tale.replica.next_seq(tale.goal.id, EVA.peer_id) == 8
+    assert tale.replica.next_seq(b"", EVA.peer_id) == 0
+    assert tale.replica.vector() == {tale.goal.id: {OPERATOR.peer_id: 1, EVA.peer_id: 1}}
 
 
 def test_what_another_lacks_comes_goals_first_then_in_order() -> None:
-    scene = Scene()
-    scene.split()
-    odd = seal(FRED, scene.goal.id, 0, START - MS, Claim(scene.goal.id))
-    scene.replica.add(odd)
-    given = list(scene.replica.lacking({}))
-    assert given[0] is scene.goal
-    assert given[1:] == sorted(scene.ops[1:] + [odd], key=lambda op: op.order)
-    assert list(scene.replica.lacking(scene.replica.vector())) == []
-    partly = {scene.goal.id: {OPERATOR.peer_id: 1, ADA.peer_id: 1, BOB.peer_id: 0}}
-    assert {op.author for op in scene.replica.lacking(partly)} == {BOB.peer_id, CLEO.peer_id, FRED.peer_id}
+    tale = Tale()
+    tale.split()
+    odd = seal(FRED, tale.goal.id, 0, START - MS, Claim(tale.goal.id))
+    tale.replica.add(odd)
+    given = list(tale.replica.lacking({}))
+    assert given[0] is tale.goal
+    assert given[1:] == sorted(tale.ops[1:] + [odd], key=lambda op: op.order)
+    assert list(tale.replica.lacking(tale.replica.vector())) == []
+    partly = {tale.goal.id: {OPERATOR.peer_id: 1, ADA.peer_id: 1, BOB.peer_id: 0}}
+    assert {op.author for op in tale.replica.lacking(partly)} == {BOB.peer_id, CLEO.peer_id, FRED.peer_id}
 
 
 def test_a_vector_of_nonsense_is_taken_calmly() -> None:
-    scene = Scene()
-    scene.split()
-    strange = {missing(): {"nobody": 3}, scene.goal.id: {ADA.peer_id: -5, BOB.peer_id: 1 << 40}}
-    assert {op.author for op in scene.replica.lacking(strange)} == {OPERATOR.peer_id, ADA.peer_id, CLEO.peer_id}
+    tale = Tale()
+    tale.split()
+    strange = {missing(): {"nobody": 3}, tale.goal.id: {ADA.peer_id: -5, BOB.peer_id: 1 << 40}}
+    assert {op.author for op in tale.replica.lacking(strange)} == {OPERATOR.peer_id, ADA.peer_id, CLEO.peer_id}
 
 
 def test_behind_a_gap_everything_is_offered() -> None:
     """Within one author by number."""
-    scene = Scene()
-    scene.claim(scene.goal.id, EVA)
-    late = [scene.say(EVA, Claim(scene.goal.id), seq=seq) for seq in (9, 5)]
-    assert list(scene.replica.lacking({scene.goal.id: {OPERATOR.peer_id: 1, EVA.peer_id: 1}})) == late[::-1]
+    tale = Tale()
+    tale.claim(tale.goal.id, EVA)
+    late = [tale.say(EVA, Claim(tale.goal.id), seq=seq) for seq in (9, 5)]
+    assert list(tale.replica.lacking({tale.goal.id: {OPERATOR.peer_id: 1, EVA.peer_id: 1}})) == late[::-1]
 
 
 def test_fingerprints_tell_sets_apart_but_not_orders() -> None:
-    scene = Scene()
-    scene.split()
+    tale = Tale()
+    tale.split()
     empty, forward, backward = Replica(), Replica(), Replica()
     prints = [empty.fingerprint]
-    for op in scene.ops:
+    for op in tale.ops:
         forward.add(op)
         prints.append(forward.fingerprint)
-    assert len(set(prints)) == len(scene.ops) + 1
+    assert len(set(prints)) == len(tale.ops) + 1
     assert all(len(mark) == 16 for mark in prints)
-    backward.add_many(scene.ops[::-1])
+    backward.add_many(tale.ops[::-1])
     assert backward.fingerprint == forward.fingerprint
 
 
@@ -217,12 +217,12 @@ def test_the_whole_replica_has_a_budget() -> None:
 
 
 def test_ops_that_are_third_in_their_slot_are_paid_back() -> None:
-    scene = Scene()
-    before = scene.replica.weight
+    tale = Tale()
+    before = tale.replica.weight
     for i in range(50):
-        scene.say(EVA, Claim(scene.goal.id), at=100 + i, seq=0)
-    assert scene.replica.count == 3
-    assert scene.replica.weight == before + 2 * weight(scene.ops[-1])
+        tale.say(EVA, Claim(tale.goal.id), at=100 + i, seq=0)
+    assert tale.replica.count == 3
+    assert tale.replica.weight == before + 2 * weight(tale.ops[-1])
 
 
 def test_the_pen_is_bounded_and_no_author_fills_it_alone() -> None:
@@ -251,13 +251,13 @@ def test_only_so_many_authors_are_named() -> None:
 
 
 def test_no_more_than_eight_levels() -> None:
-    scene = Scene(max_depth=8)
-    task = scene.goal.id
+    tale = Tale(max_depth=8)
+    task = tale.goal.id
     for depth in range(8):
-        assert scene.task(task).depth == depth
-        task = scene.split(task, Step("deeper"), Step("aside"))[0]
-    assert scene.state(task) is State.READY, "a leaf, whatever it says"
-    assert not scene.means_something(scene.draft(task))
+        assert tale.task(task).depth == depth
+        task = tale.split(task, Step("deeper"), Step("aside"))[0]
+    assert tale.state(task) is State.READY, "a leaf, whatever it says"
+    assert not tale.means_something(tale.draft(task))
 
 
 def test_a_replica_that_is_dropped_leaves_nothing() -> None:
@@ -266,8 +266,8 @@ def test_a_replica_that_is_dropped_leaves_nothing() -> None:
         return sum(isinstance(thing, Node) for thing in gc.get_objects())
 
     before = nodes()
-    scene = Scene()
-    scene.do(scene.split()[0])
+    tale = Tale()
+    tale.do(tale.split()[0])
     assert nodes() == before + 3
-    del scene
+    del tale
     assert nodes() == before
