@@ -7,7 +7,6 @@ gives is the same canonical bytes as `Replica.picture`.
 from __future__ import annotations
 
 import hashlib
-from collections import defaultdict
 from collections.abc import Iterable
 from functools import cache
 from typing import Any
@@ -32,28 +31,15 @@ from swarmtui.plan.ops import (
     Steer,
     Step,
     TaskId,
-    Unknown,
     Veto,
     Vote,
 )
 
+from .naive_grounding import kept, meaningful
+
 # Limits, written down again.
-DEPTH, DRAFTS, POLICIES = 8, 8, 64
+DRAFTS, POLICIES = 8, 64
 SECOND = 1000 << 16
-
-
-def kept(ops: Iterable[Op]) -> dict[OpId, Op]:
-    """A replica keeps, per slot, the two lowest op ids (a goal always has the first place); only of plans it knows."""
-    everything = {op.id: op for op in ops}
-    slots = defaultdict(list)
-    for op in everything.values():
-        if op.plan in everything:
-            slots[op.plan, op.author, op.seq].append(op)
-    found = {}
-    for slot in slots.values():
-        for op in sorted(slot, key=lambda op: (not isinstance(op.body, Goal), op.id))[:2]:
-            found[op.id] = op
-    return found
 
 
 def pictures(ops: Iterable[Op]) -> dict[OpId, bytes]:
@@ -71,7 +57,7 @@ class NaivePlan:
 
     def __init__(self, goal: Op, held: list[Op]) -> None:
         self.goal, self.held = goal, held
-        self.ops = self._meaningful()
+        self.ops, self.faulty = meaningful(goal, held)
         self.parents: dict[TaskId, tuple[Op, int]] = {
             task_id(op.id, i): (op, i) for op in self.of(Proposal) for i in range(len(op.body.steps))
         }
@@ -80,66 +66,7 @@ class NaivePlan:
         for name in ("winner", "live", "done_at", "ground", "accepted_at", "chain"):
             setattr(self, name, cache(getattr(self, name)))
 
-    # -- which ops mean something
-
-    def _meaningful(self) -> list[Op]:
-        slots: dict[Any, list[Op]] = defaultdict(list)
-        for op in self.held:
-            slots[op.author, op.seq].append(op)
-        firsts = [min(slot, key=lambda op: (op is not self.goal, op.id)) for slot in slots.values()]
-        self.faulty = {author for (author, _), slot in slots.items() if len(slot) > 1}
-        good = {self.goal.id: self.goal}
-        while True:
-            made = {task_id(op.id, i): op for op in good.values() if isinstance(op.body, Proposal) for i in range(16)}
-            more = [op for op in firsts if op.id not in good and self._refers_well(op, good, made)]
-            if not more:
-                return list(good.values())
-            good.update((op.id, op) for op in more)
-
-    def _refers_well(self, op: Op, good: dict[OpId, Op], made: dict[TaskId, Op]) -> bool:
-        """Everything that an op refers to is grounded, of the right kind, and earlier."""
-        body = op.body
-        if isinstance(body, Goal) or op.hlc <= self.goal.hlc:
-            return False
-
-        def is_task(task: TaskId) -> bool:
-            if task == self.goal.id:
-                return True
-            maker = made.get(task)
-            if maker is None or maker.hlc >= op.hlc:
-                return False
-            return task in [task_id(maker.id, i) for i in range(len(maker.body.steps))]
-
-        def is_a(kind: type, op_id: OpId) -> bool:
-            return op_id in good and isinstance(good[op_id].body, kind) and good[op_id].hlc < op.hlc
-
-        match body:
-            case Proposal():
-                return (
-                    is_task(body.task)
-                    and depth_of(body.task, made, self.goal.id) < DEPTH
-                    and (not body.base or (is_a(Proposal, body.base) and good[body.base].body.task == body.task))
-                )
-            case Vote():
-                return is_a(Proposal, body.proposal)
-            case Claim():
-                return is_task(body.task) and (
-                    not body.prior or (is_a(Claim, body.prior) and good[body.prior].body.task == body.task)
-                )
-            case Release() | Result():
-                return is_a(Claim, body.claim) and good[body.claim].author == op.author
-            case Steer():
-                if op.author != self.goal.author:
-                    return False
-                match body.act:
-                    case Pick() | Veto():
-                        return is_a(Proposal, body.act.proposal)
-                    case Retry() | Note():
-                        return is_task(body.act.task)
-                return True
-            case Unknown():
-                return True
-        raise AssertionError(body)
+    # -- which ops there are
 
     def of(self, kind: type) -> list[Op]:
         return [op for op in self.ops if isinstance(op.body, kind)]
@@ -426,8 +353,3 @@ class NaivePlan:
             self.vetoed(draft.id),
             self.counts(draft),
         )
-
-
-def depth_of(task: TaskId, made: dict[TaskId, Op], root: TaskId) -> int:
-    """Depth before the tree is known: by way of the proposals that are grounded so far."""
-    return 0 if task == root else 1 + depth_of(made[task].body.task, made, root)

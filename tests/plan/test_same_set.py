@@ -13,6 +13,7 @@ from swarmtui.plan.replica import Replica
 
 from . import naive
 from .histories import histories, told
+from .naive_grounding import kept
 
 seeds = st.integers(0, 2**32)
 
@@ -55,7 +56,7 @@ def test_the_naive_fold_agrees(ops: list[Op], seed: int) -> None:
     random.Random(seed).shuffle(ops)
     replica = Replica()
     replica.add_many(ops)
-    assert {op.id for op in replica.ops()} == set(naive.kept(ops))
+    assert {op.id for op in replica.ops()} == set(kept(ops))
     assert {plan: replica.picture(plan) for plan in replica.plans} == naive.pictures(ops)
 
 
