@@ -8,9 +8,10 @@ from collections.abc import Callable
 import trio
 
 from swarmtui.llm.model import ModelError, Reply, Request
-from swarmtui.llm.scripted import ScriptedModel
+from swarmtui.llm.scripted import CHARS_PER_TOKEN, ScriptedModel
 
 PIECES = 3
+STEP_S = 4.0
 
 
 class SimulatedModel(ScriptedModel):
@@ -42,6 +43,13 @@ class SimulatedModel(ScriptedModel):
     async def _write(self, text: str, on_text: Callable[[str], None] | None) -> None:
         size = max(1, -(-len(text) // PIECES))
         for at in range(0, len(text), size):
-            await trio.sleep(self.slow * size / 4 / self._pace)
+            await self._take_time(size / CHARS_PER_TOKEN / self._pace)
             if on_text is not None:
                 on_text(text[at : at + size])
+
+    async def _take_time(self, seconds: float) -> None:
+        """Sleep for as long as the work takes; a recovery in the middle of it counts at once."""
+        while seconds > 0:
+            step = min(seconds * self.slow, STEP_S)
+            seconds -= step / self.slow
+            await trio.sleep(step)
