@@ -102,6 +102,9 @@ def main() -> None:
     some, few = ops[:1_000], ops[:2_000]
     wires = [to_wire(op) for op in few]
     fold = rates(5, small=(len(some), lambda: add_singly(some)), large=(len(ops), lambda: add_singly(ops)))
+    gc.disable()
+    bare_fold = rates(3, small=(len(some), lambda: add_singly(some)), large=(len(ops), lambda: add_singly(ops)))
+    gc.enable()
     fold |= rates(2, batch=(len(ops), lambda: Replica(1 << 40, 1 << 40).add_many(ops)))
     wire = rates(
         9,
@@ -109,11 +112,12 @@ def main() -> None:
         opened=(len(few), lambda: [open_op(wire) for wire in wires]),
         whole=(len(few), lambda: from_wire(wires)),
     )
-    ratio = fold["small"] / fold["large"]
+    ratio, bare_ratio = fold["small"] / fold["large"], bare_fold["small"] / bare_fold["large"]
     print(f"fold, {len(some):,} ops           {fold['small']:10,.0f} ops/s")
     print(
         f"fold, {len(ops):,} ops         {fold['large']:10,.0f} ops/s   cost per op {ratio:.2f} x that of {len(some):,}"
     )
+    print(f"   without Python's garbage collector {bare_fold['large']:,.0f} ops/s, {bare_ratio:.2f} x")
     print(f"fold, all in one batch     {fold['batch']:10,.0f} ops/s")
     print(f"bare PyNaCl verification   {wire['bare']:10,.0f} ops/s")
     print(f"open_op                    {wire['opened']:10,.0f} ops/s   {wire['opened'] / wire['bare']:.0%} of bare")
