@@ -12,6 +12,8 @@ from swarmtui.llm.scripted import CHARS_PER_TOKEN, ScriptedModel
 
 PIECES = 3
 STEP_S = 4.0
+LONGEST_S = 20.0
+"""An answer takes no longer when the model isn't slow: longer merges would only stretch the run."""
 
 
 class SimulatedModel(ScriptedModel):
@@ -43,7 +45,7 @@ class SimulatedModel(ScriptedModel):
     async def _write(self, text: str, on_text: Callable[[str], None] | None) -> None:
         size = max(1, -(-len(text) // PIECES))
         for at in range(0, len(text), size):
-            await self._take_time(size / CHARS_PER_TOKEN / self._pace)
+            await self._take_time(min(size / CHARS_PER_TOKEN / self._pace, LONGEST_S / PIECES))
             if on_text is not None:
                 on_text(text[at : at + size])
 

@@ -23,7 +23,7 @@ def faults_of(plan: Plan, ops: Iterable[Op]) -> Iterator[str]:
         ops: all ops of that replica.
     """
     said = [op for op in ops if op.plan == plan.id]
-    approvals: dict[OpId, dict[PeerId, Hlc]] = defaultdict(dict)
+    approvals: dict[OpId, list[tuple[Hlc, PeerId]]] = defaultdict(list)
     releases: dict[OpId, Hlc] = {}
     picked = set()
     seconds = _seconds(said)
@@ -32,8 +32,7 @@ def faults_of(plan: Plan, ops: Iterable[Op]) -> Iterator[str]:
             continue
         match op.body:
             case Vote(proposal, approve) if approve:
-                first = approvals[proposal].get(op.author)
-                approvals[proposal][op.author] = op.hlc if first is None else min(first, op.hlc)
+                approvals[proposal].append((op.hlc, op.author))
             case Release(claim):
                 releases[claim] = min(op.hlc, releases.get(claim, op.hlc))
             case Steer(act) if isinstance(act, Pick):
@@ -55,7 +54,7 @@ def _seconds(said: list[Op]) -> set[OpId]:
     return {op_id for slot in slots.values() for op_id in sorted(slot)[1:]}
 
 
-def _split(plan: Plan, task: Task, approvals: dict[OpId, dict[PeerId, Hlc]], picked: set[OpId]) -> Iterator[str]:
+def _split(plan: Plan, task: Task, approvals: dict[OpId, list[tuple[Hlc, PeerId]]], picked: set[OpId]) -> Iterator[str]:
     """*Accepted when the quorum is reached; the smallest (accepted_at, op_id) wins.*"""
     if task.winner is None or any(draft in picked for draft in task.drafts):
         return
@@ -69,14 +68,14 @@ def _split(plan: Plan, task: Task, approvals: dict[OpId, dict[PeerId, Hlc]], pic
         yield f"“{task.title}” was split by a draft that wasn't the first to be accepted"
 
 
-def _quorum_at(plan: Plan, draft: Draft, votes: dict[PeerId, Hlc]) -> Hlc | None:
-    counting = sorted(
-        at
-        for scorer, at in votes.items()
-        if scorer != draft.op.author
-        and at > draft.op.hlc
-        and (not plan.policy.scorers or scorer in plan.policy.scorers)
-    )
+def _quorum_at(plan: Plan, draft: Draft, votes: list[tuple[Hlc, PeerId]]) -> Hlc | None:
+    """*A scorer counts once per proposal, at the hlc of its first approving vote.*"""
+    first: dict[PeerId, Hlc] = {}
+    for at, scorer in sorted(votes):
+        if scorer != draft.op.author and at > draft.op.hlc and scorer not in first:
+            if not plan.policy.scorers or scorer in plan.policy.scorers:
+                first[scorer] = at
+    counting = sorted(first.values())
     return counting[plan.policy.need - 1] if len(counting) >= plan.policy.need else None
 
 
