@@ -73,7 +73,7 @@ def observe(once: bool, as_json: bool, wait: float) -> int:
             if (error := swarm.error) is not None:
                 raise Failure(error, error.remedy)
             if view is not None and (not once or (view.complete and view.plan is not None)):
-                click.echo(as_json_line(view) if as_json else snapshot(view))
+                click.echo(as_json_line(view, swarm.summary["sent"]) if as_json else snapshot(view))
                 if once:
                     return 0
             if once and time.monotonic() > deadline:
@@ -106,7 +106,7 @@ def _changes(swarm: Any) -> Iterator[SwarmView | None]:
             time.sleep(LOOK_SECONDS)
 
 
-def as_json_line(view: SwarmView) -> str:
+def as_json_line(view: SwarmView, sent: int) -> str:
     """The facts of a picture in one line (docs/export.md describes it)."""
     plan = view.plan
     facts: dict[str, Any] = {
@@ -114,6 +114,7 @@ def as_json_line(view: SwarmView) -> str:
         "ops": view.ops,
         "fingerprint": view.fingerprint,
         "complete": view.complete,
+        "sent": sent,
         "peers": view.peers,
         "addresses": list(view.addresses),
         "plan": None,

@@ -103,6 +103,8 @@ class Libp2pNetwork:
         self._validator: Validator = lambda data: False
         self._nursery: trio.Nursery | None = None
         self._joined: set[PeerId] = set()
+        self.sent = 0
+        """Frames published and requests asked by this node; what it passes on for others isn't counted."""
         self.dropped = 0
         """Frames dropped because the peer was too busy to take them."""
         for address in join:
@@ -220,6 +222,7 @@ class Libp2pNetwork:
         """
         if len(data) > MAX_FRAME_BYTES:
             raise ValueError(f"a frame of {len(data)} bytes is too large")
+        self.sent += 1
         if self._gossip is not None:
             await self._gossip.send(data)
         await trio.lowlevel.checkpoint()
@@ -229,6 +232,7 @@ class Libp2pNetwork:
         peer_id = ID(base58.b58decode(peer))
         if self._requests is None or not self._connected(peer):
             raise NetworkError("not connected")
+        self.sent += 1
         return await self._requests.ask(peer_id, request)
 
     async def connect(self, address: str) -> None:

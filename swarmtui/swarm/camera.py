@@ -254,7 +254,7 @@ class Camera:
         """Where others can join: at the operator's peer, or the observer's where nobody else is."""
         roles = {member.role: member for member in self._members.values()}
         gateway = roles.get("operator") or roles.get("observer")
-        return tuple(gateway.peer.network.addresses) if gateway else ()
+        return tuple(gateway.network.addresses) if gateway else ()
 
     def _fault(self, peer: PeerId) -> str:
         if any(peer in plan.faulty for plan in self.replica.plans.values()):
@@ -265,7 +265,7 @@ class Camera:
         texts = [*self.troubles, *self._models.notices]
         for member in self._members.values():
             texts += member.peer.notices
-            texts += member.peer.network.notices
+            texts += member.network.notices
             if member.fault:
                 texts.append(f"{member.name} ended: {member.fault}")
         return [Notice(text, "warning") for text in dict.fromkeys(texts)]

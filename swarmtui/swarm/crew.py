@@ -66,7 +66,11 @@ class Crew:
 
     def summary(self) -> dict[str, Any]:
         """Figures of the run so far."""
-        return self._meter.summary() | {"seconds": round(time.time() - self._started, 1), "ops": self.picture.ops}
+        return self._meter.summary() | {
+            "seconds": round(time.time() - self._started, 1),
+            "ops": self.picture.ops,
+            "sent": sum(member.network.sent for member in list(self._members.values())),
+        }
 
     async def run(self, started: Callable[[], None]) -> None:
         """Start the configured agents, call `started`, go on until `stop`.
@@ -191,9 +195,10 @@ class Crew:
             model=brain.name if brain else "",
             machine=os.uname().nodename,
         )
+        network = self._network(lease.identity, gateway=role == self._gateway)
         peer = Peer(
             lease.identity,
-            self._network(lease.identity, gateway=role == self._gateway),
+            network,
             now_ms=lambda: time.time_ns() // 1_000_000,
             rng=random.Random(self._rng.random()),
             journal=self._journal,
@@ -207,15 +212,15 @@ class Crew:
             angle = angle or (self._next_angle() if role == "decomposer" else "")
             settings = AgentSettings(name=name, angle=angle, skills=skills, prompts=self._prompts)
             agent = make(role, peer, brain, random.Random(self._rng.random()), settings)
-        member = Member(role, name, peer, lease, agent)
-        local = [address for other in self._living() for address in other.peer.network.addresses[:1]]
+        member = Member(role, name, peer, network, lease, agent)
+        local = [address for other in self._living() for address in other.network.addresses[:1]]
         try:
             await self._nursery.start(member.live)
         except (NetworkError, OSError) as error:
             raise SwarmError(str(error), getattr(error, "remedy", "")) from error
         self._members[peer.peer_id] = member
         for address in local:
-            await peer.network.connect(address)
+            await network.connect(address)
         return member
 
     def _next_angle(self) -> str:
@@ -304,7 +309,7 @@ class Crew:
 
     async def connect(self, address: str) -> str:
         try:
-            await self._find(self._gateway).peer.network.connect(address)
+            await self._find(self._gateway).network.connect(address)
         except NetworkError as error:
             raise SwarmError(str(error), "an address looks like /ip4/192.168.1.7/tcp/4001/p2p/12D3…") from error
         return f"dialling {address}"

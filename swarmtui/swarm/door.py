@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import logging
 import threading
 from collections.abc import Awaitable, Callable, Sequence
@@ -18,6 +19,10 @@ from .crew import Crew
 from .errors import SwarmError
 
 log = logging.getLogger(__name__)
+
+COLLECTOR = (50_000, 20, 50)
+"""Thresholds of Python's garbage collector. A replica is a large graph that lives long: with the usual ones, looking
+through it again and again costs a third of the fold at 100,000 ops (tests/benchmarks/fold.py)."""
 
 
 class Swarm:
@@ -63,6 +68,7 @@ class Swarm:
         Raises:
             SwarmError: no model, or no network at all.
         """
+        gc.set_threshold(*COLLECTOR)
         self._thread = threading.Thread(target=self._run, name="swarm", daemon=False)
         self._thread.start()
         self._ready.result()

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import trio
 
 from swarmtui.agents import Agent
+from swarmtui.peer.libp2p import Libp2pNetwork
 from swarmtui.peer.peer import Peer
 from swarmtui.view import AgentState, Role
 
@@ -26,6 +27,7 @@ class Member:
     role: Role
     name: str
     peer: Peer
+    network: Libp2pNetwork
     lease: Lease
     agent: Agent | None
     """None: the observer's and the operator's peer act only when asked."""

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator, Sequence
 from swarmtui.plan.envelope import SIGNED_PREFIX, Identity, open_op, seal, task_id, to_wire, verify_key
 from swarmtui.plan.ops import Body, Claim, Goal, Marks, Op, OpId, Policy, Proposal, Result, Step, TaskId, Vote
 from swarmtui.plan.replica import Replica
+from swarmtui.swarm.door import COLLECTOR
 
 FAN_OUT, LEVELS = 8, 5
 TEXT = "Compare the fares of three airlines for the second half of May and note the luggage rules of each. "
@@ -97,6 +98,7 @@ def bare_verify(ops: Sequence[Op]) -> None:
 
 
 def main() -> None:
+    gc.set_threshold(*COLLECTOR)  # as the program does
     wanted = int(sys.argv[1]) if len(sys.argv) > 1 else 100_000
     ops = [op for op, _ in zip(history(), range(wanted), strict=False)]
     some, few = ops[:1_000], ops[:2_000]
