@@ -251,7 +251,7 @@ def redone() -> list[Op]:
 
 
 def back_dated() -> list[Op]:
-    """What is said to be earlier than what it refers to is inert; a claim has to be later than its split's acceptance."""
+    """What is said to be earlier than what it refers to is inert; a claim must be later than its split was accepted."""
     t = Tale()
     draft = t.draft(at=100)
     t.say(BOB, Vote(draft.id, True, MARKS), at=99)

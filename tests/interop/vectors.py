@@ -106,7 +106,7 @@ def _short(value: Any, names: dict[str, str]) -> Any:
     return value
 
 
-def of_scenes() -> list[dict[str, Any]]:
+def of_tales() -> list[dict[str, Any]]:
     return [of_ops(tale.__name__, (tale.__doc__ or "").strip(), tale()) for tale in tales.ALL]
 
 
@@ -158,7 +158,7 @@ def main(arguments: list[str]) -> None:
         write(Path(arguments[2]), of_histories(int(arguments[1]), most=200, first=1000))
         return
     FOLDER.mkdir(exist_ok=True)
-    write(FOLDER / "tales.json", of_scenes())
+    write(FOLDER / "tales.json", of_tales())
     write(FOLDER / "histories.json", of_histories())
     write(FOLDER / "ops.json", of_lone_ops())
 
