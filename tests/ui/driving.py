@@ -6,6 +6,8 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any
 
+from textual.events import Key, Paste
+from textual.keys import _character_to_key
 from textual.pilot import Pilot
 
 from swarmtui.ui.app import SwarmApp
@@ -28,20 +30,41 @@ class Driver:
 
     async def press(self, *keys: str) -> None:
         """Press keys one after the other and let all that follows happen."""
-        await self.pilot.press(*keys)
-        await self.settle()
+        for key in keys:
+            await self._press(key)
+        self.app.screen._on_timer_update()
+
+    async def _press(self, key: str) -> None:
+        """Press one key, as Textual's pilot does, but wait for empty queues instead of an idle processor."""
+        name = _character_to_key(key) if len(key) == 1 else key
+        character = {"space": " ", "slash": "/"}.get(key, key if len(key) == 1 else None)
+        self.app.post_message(Key(name, character))
+        await self._quiet()
+
+    async def _quiet(self) -> None:
+        """Wait until no message is waiting anywhere, three times in a row."""
+        calm = 0
+        while calm < 3 and not self.app._exit and self.app._exception is None:
+            done = asyncio.Event()
+            if not self.app.call_later(done.set):
+                return
+            while not done.is_set() and not self.app._exit and self.app._exception is None:
+                await asyncio.sleep(0.001)
+            await self.pilot._wait_for_screen()
+            await asyncio.sleep(0.001)
+            pumps = [self.app, *self.app.screen_stack, *self.app.screen.walk_children()]
+            calm = calm + 1 if all(pump._message_queue.empty() for pump in pumps) else 0
 
     async def type(self, text: str) -> None:
         """Type text into the focused entry, as a paste."""
-        from textual.events import Paste
-
         self.app.post_message(Paste(text))
         await self.settle()
 
     async def settle(self) -> None:
-        """Let all posted messages be handled."""
-        for _ in range(2):
-            await self.pilot.pause()
+        """Let all posted messages be handled and the screen be drawn."""
+        await self._quiet()
+        self.app.screen._on_timer_update()
+        await self._quiet()
 
     async def change(self, **fields: Any) -> None:
         """Let the swarm show a newer picture."""
