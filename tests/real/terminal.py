@@ -73,12 +73,19 @@ class Terminal:
     def processes(self) -> list[psutil.Process]:
         """The program and its children."""
         shell = psutil.Process(int(self._tmux("display-message", "-p", "#{pane_pid}")))
-        return [process for process in shell.children(recursive=True) if process.name() != "cat"]
+        return [process for process in shell.children(recursive=True) if _ours(process)]
 
     def terminate(self) -> None:
         """Send the program SIGTERM."""
         (program, *_) = self.processes()
         os.kill(program.pid, signal.SIGTERM)
+
+
+def _ours(process: psutil.Process) -> bool:
+    try:
+        return any("swarmtui" in part for part in process.cmdline()[1:4])
+    except psutil.NoSuchProcess:
+        return False
 
 
 def own_folders(folder: Path) -> dict[str, str]:
