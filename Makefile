@@ -1,4 +1,4 @@
-# make run opens the terminal; make check runs every check, as CI does. Nothing is installed outside .venv.
+# make run opens the terminal; make check runs every check, as CI does. Nothing is installed outside .venv (and node_modules).
 #
 #   CMAKE_ARGS=-DGGML_CUDA=on make run    compiles llama.cpp for a GPU (Metal, Vulkan and native likewise)
 #   PYTHON=python3.12 make run            chooses the Python
@@ -7,10 +7,11 @@
 VENV ?= $(CURDIR)/.venv
 export VENV
 BIN := $(VENV)/bin
+NODE_MODULES := tests/interop/node_modules/.package-lock.json
 INSTALL = py=$$(sh scripts/python.sh) && "$$py" scripts/install.py
 
 .DEFAULT_GOAL := help
-.PHONY: help run install install-dev test quick check format lint types contracts bench screenshots wheel clean distclean
+.PHONY: help run install install-dev interop test quick check format lint types contracts bench screenshots wheel clean distclean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
@@ -24,7 +25,13 @@ install: ## .venv with swarmtui and the bundled model
 install-dev: ## the same and what the tests need
 	@$(INSTALL) dev
 
-test: install-dev ## every test
+interop: ## what the JavaScript observer needs: Node 18 or later, npm (its tests tell if something is missing)
+	@if command -v npm >/dev/null; then $(MAKE) -s $(NODE_MODULES) || true; fi
+
+$(NODE_MODULES): tests/interop/package.json tests/interop/package-lock.json
+	@cd tests/interop && npm ci --loglevel=error </dev/null && touch node_modules/.package-lock.json
+
+test: install-dev interop ## every test
 	@echo "== tests"
 	@$(BIN)/python -m pytest $(ARGS)
 
@@ -61,5 +68,5 @@ clean: ## caches and builds
 	@rm -rf build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 	@find . -name __pycache__ -not -path './.venv/*' -prune -exec rm -rf {} +
 
-distclean: clean ## also .venv (llama.cpp has to be compiled again)
-	@rm -rf "$(VENV)"
+distclean: clean ## also .venv and node_modules (llama.cpp has to be compiled again)
+	@rm -rf "$(VENV)" tests/interop/node_modules
