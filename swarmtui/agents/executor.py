@@ -21,6 +21,8 @@ from .work import Worker
 
 BUSY = ("working", "merging", "claiming")
 LOOK_AGAIN_S = (1.0, 15.0)
+PASSED_ON = 3
+"""A task that others passed on so often, and for so long, without a result is done all the same (see `Holders`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,11 +48,30 @@ class Watched:
 
 
 @dataclass(slots=True)
+class Passed:
+    """What I know of a task that is claimed by others, whoever holds it just now."""
+
+    task: Task
+    since: float
+    """When I first saw it claimed by another."""
+    claims: int = 0
+    """Different claims of others that held it since then."""
+    last: OpId = b""
+
+
+@dataclass(slots=True)
 class Holders:
-    """Every claim that others hold now, and those that held one for far too long without a result."""
+    """Every claim that others hold now, and those that held one for far too long without a result.
+
+    Members who take turns could hold a task for ever: each claim is followed by another's when its lease is over, and
+    none is ever old. So a task that was passed on for too long is *contested*: I claim it and work on my own claim,
+    wherever that stands, as a result counts whether or not its claim is in the chain.
+    """
 
     seen: dict[tuple[OpId, TaskId], Watched] = field(default_factory=dict)
     distrusted: set[PeerId] = field(default_factory=set)
+    passed: dict[tuple[OpId, TaskId], Passed] = field(default_factory=dict)
+    _contested: set[tuple[OpId, TaskId]] = field(default_factory=set)
 
     def look(self, tasks: Iterable[tuple[Plan, Task]], me: PeerId, crowd: Crowd, now: float, patience: int) -> None:
         """Bring it up to date.
@@ -80,9 +101,23 @@ class Holders:
                 item.heard = max(item.heard, busy.at)
             if now - item.since >= patience * plan.policy.lease_s:
                 self.distrusted.add(holder.author)
+            passed = self.passed.setdefault(key, Passed(task, now))
+            passed.claims, passed.last = passed.claims + (passed.last != holder.id), holder.id
+            if passed.claims >= PASSED_ON and now - passed.since >= patience * plan.policy.lease_s:
+                self._contested.add(key)
+        # Not those in `held` alone: a task that I leave to others for a moment, or held between two of them, stays.
+        for key in [key for key, passed in self.passed.items() if passed.task.state is not State.CLAIMED]:
+            del self.passed[key]
+            self._contested.discard(key)
+
+    def contested(self, plan: Plan, task: Task) -> bool:
+        """Whether others have passed it on for too long."""
+        return (plan.id, task.id) in self._contested
 
     def free_at(self, plan: Plan, task: Task) -> float:
-        """When, by my own clock, the holder will have been silent for the lease."""
+        """When, by my own clock, the holder will have been silent for the lease; at once if the task is contested."""
+        if self.contested(plan, task):
+            return -math.inf
         item = self.seen.get((plan.id, task.id))
         if item is None or task.holder is None:
             return math.inf
@@ -168,6 +203,8 @@ class Executor(Agent):
         """When a claim may be followed by mine: its author is silent by mine, the lease is over by the shared clock."""
         if task.holder is None:
             return math.inf
+        if self.holders.contested(plan, task):
+            return now
         left_ms = float(self.peer.clock.ahead_ms(task.holder.hlc)) + 1000 * plan.policy.lease_s
         return max(self.holders.free_at(plan, task), now + max(0, left_ms) / 1000)
 
@@ -183,7 +220,7 @@ class Executor(Agent):
         async def run() -> None:
             if work.how != "resume" and not await self._take(work):
                 return
-            if self._claim is not None and self._holds(task):
+            if self._claim is not None and self._holds(plan, task):
                 await self._do_work(plan, task, self._claim)
 
         return Job(plan, task, doing, run, lambda: self._useful(work), hesitate)
@@ -195,12 +232,15 @@ class Executor(Agent):
         if self._claim is None:
             return not plan.paused and task.state in (State.READY, State.CLAIMED)
         # Work that has begun goes on while the plan is paused: giving it back would count as an attempt.
-        return self._holds(task)
+        return self._holds(plan, task)
 
-    def _holds(self, task: Task) -> bool:
-        """Whether my claim is the last of the chain, or was followed only by one whose author isn't to be trusted."""
+    def _holds(self, plan: Plan, task: Task) -> bool:
+        """Whether my claim is the last of the chain, or was followed only by one whose author isn't to be trusted; or
+        stands anywhere, if the task is contested."""
         if self._claim is None or task.holder is None:
             return False
+        if self.holders.contested(plan, task):
+            return True
         if task.holder.id == self._claim.id:
             return True
         follows = any(op.id == self._claim.id for op in task.chain)
@@ -215,7 +255,7 @@ class Executor(Agent):
             return False
         (self._claim,) = await self.say(plan, Claim(task=task.id, prior=again.prior))
         await trio.sleep(plan.policy.settle_ms / 1000)
-        if self._holds(task):
+        if self._holds(plan, task):
             return True
         self.shun((plan.id, task.id), self.rng.uniform(1.0, 3.0))
         return False

@@ -108,6 +108,7 @@ class _Draw:
             rounds=rng.choice((0, 1, 1)),
             fan_out=rng.choice(((2, 3), (2, 4), (3, 4))),
             max_depth=rng.choice((1, 2, 3, 3, 3, 4)),
+            pass_mark=rng.choice((60, 60, 75, 99)),
             patience_s=rng.choice((20, 40)),
             lease_s=rng.choice((15, 25)),
             attempts=rng.choice((2, 3)),

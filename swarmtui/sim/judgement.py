@@ -15,7 +15,7 @@ from swarmtui.plan.ops import Op, OpId, Result
 from swarmtui.plan.replica import AUTHOR_BUDGET, TOTAL_BUDGET, Replica
 from swarmtui.plan.state import State
 
-from .scenario import Crash, Data
+from .scenario import Crash, Cut, Data, Stop, Weather
 from .structure import faults_of
 
 if TYPE_CHECKING:
@@ -112,7 +112,7 @@ Wrong = Callable[[str, str], None]
 
 
 def _judge_members(world: World, wrong: Wrong) -> None:
-    forgetful = {fault.member for fault in world.scenario.faults if isinstance(fault, Crash) and fault.disk != "kept"}
+    forgetful = _may_forget(world)
     faulty = {author for one in world.honest() for plan in one.peer.replica.plans.values() for author in plan.faulty}
     for number, member in world.members.items():
         name = f"member {number} ({member.spec.role})"
@@ -124,11 +124,19 @@ def _judge_members(world: World, wrong: Wrong) -> None:
         if member.silent and member.sent + member.traffic() + peer.said:
             wrong("spoke", f"{name} sent something")
         if member.identity.peer_id in faulty and number not in forgetful:
-            wrong("seq", f"{name} used a sequence number twice, though its journal was kept")
+            wrong("seq", f"{name} used a sequence number twice")
         if peer.replica.weight > TOTAL_BUDGET or any(w > AUTHOR_BUDGET for w in peer.replica._weights.values()):
             wrong("memory", f"{name} holds more ops than its budget")
         if len(peer.held) > MAX_HELD or len(peer.presences) > MAX_PEERS:
             wrong("memory", f"{name} holds too many ops from the future, or presences")
+
+
+def _may_forget(world: World) -> set[int]:
+    """Members that can't know all that they said: they lost their journal, and whoever heard them was out of reach."""
+    faults = world.scenario.faults
+    out_of_reach = world.hostile or any(isinstance(fault, (Weather, Cut, Stop)) for fault in faults)
+    crashes = [fault for fault in faults if isinstance(fault, Crash)]
+    return {fault.member for fault in crashes if fault.disk != "kept" and (out_of_reach or len(crashes) > 1)}
 
 
 def _judge_course(world: World, wrong: Wrong) -> None:

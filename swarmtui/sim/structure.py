@@ -72,9 +72,9 @@ def _quorum_at(plan: Plan, draft: Draft, votes: list[tuple[Hlc, PeerId]]) -> Hlc
     """*A scorer counts once per proposal, at the hlc of its first approving vote.*"""
     first: dict[PeerId, Hlc] = {}
     for at, scorer in sorted(votes):
-        if scorer != draft.op.author and at > draft.op.hlc and scorer not in first:
-            if not plan.policy.scorers or scorer in plan.policy.scorers:
-                first[scorer] = at
+        allowed = not plan.policy.scorers or scorer in plan.policy.scorers
+        if allowed and scorer != draft.op.author and at > draft.op.hlc:
+            first.setdefault(scorer, at)
     counting = sorted(first.values())
     return counting[plan.policy.need - 1] if len(counting) >= plan.policy.need else None
 

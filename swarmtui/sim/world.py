@@ -49,6 +49,7 @@ class World:
         self.over = False
         self.to_give = len(scenario.goals)
         """Goals that the operator hasn't given yet."""
+        self.to_join = len(scenario.members)
         self.ether = Ether(random.Random(f"{scenario.seed}/ether"), trace, self.stopper, Faults())
         self.members: dict[int, Member] = {}
         self.hostile: dict[int, Hostile] = {}
@@ -88,6 +89,7 @@ class World:
 
     async def _join(self, number: int, at: float) -> None:
         await trio.sleep_until(at)
+        self.to_join -= 1
         if number in self.members and self.members[number].gone:
             return
         self.trace.note(number, f"starts as {self.scenario.members[number].role}")
@@ -229,7 +231,7 @@ class World:
         }
 
     def _all_done(self) -> bool:
-        if self.to_give:
+        if self.to_give or self.to_join:
             return False
         expected = self.plans()
         speaking = [member for member in self.honest() if not member.silent]

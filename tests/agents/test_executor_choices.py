@@ -115,3 +115,32 @@ def test_who_works_for_ever_without_a_result_is_not_trusted_for_ever() -> None:
         holders.look([(plan, task)], "me", busy, float(now), 10)
     assert "other" in holders.distrusted
     assert holders.free_at(plan, task) <= 600.0
+
+
+def test_a_task_that_others_pass_on_for_ever_is_done_all_the_same() -> None:
+    """Each of two takes over from the other at the end of its lease, says that it works, and never shows a result."""
+    plan, (task, *_) = ready()
+    holders = Holders()
+    last = b""
+    for turn in range(11):
+        assert not holders.contested(plan, task)
+        last = making.claim(task, "ab"[turn % 2], prior=last).id
+        now = 60.0 * turn
+        busy = making.crowd({"ab"[turn % 2]: Busy("working", task.title, now)})
+        holders.look([(plan, task)], "me", busy, now, 10)
+        holders.look([], "me", busy, now + 1, 10)  # left to others for a moment
+    assert holders.contested(plan, task)
+    assert holders.free_at(plan, task) < now
+    task.state = State.DONE
+    holders.look([], "me", making.crowd(), 700.0, 10)
+    assert not holders.contested(plan, task)
+
+
+def test_two_slow_holders_are_no_contest() -> None:
+    plan, (task, *_) = ready()
+    holders = Holders()
+    first = making.claim(task, "a")
+    holders.look([(plan, task)], "me", making.crowd(), 0.0, 10)
+    making.claim(task, "b", prior=first.id)
+    holders.look([(plan, task)], "me", making.crowd(), 1000.0, 10)
+    assert not holders.contested(plan, task)
