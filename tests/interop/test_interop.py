@@ -157,10 +157,10 @@ def test_a_javascript_observer_shows_the_same_plan(
         # One was there all the time, one comes when all is said: it gets everything without a word.
         late = Observer(node, name, addresses[0])
         for observer in (early, late):
-            known = observer.until(lambda known: known["complete"] and known["fingerprint"] == view.fingerprint)
-            assert known["ops"] == view.ops
-        assert swarm.latest.fingerprint == view.fingerprint
-        assert {agent.peer for agent in swarm.latest.agents}.isdisjoint({early.known["peer"], late.known["peer"]})
+            known = observer.until(lambda known: known["complete"] and known["fingerprint"] == swarm.latest.fingerprint)
+            assert known["ops"] == swarm.latest.ops
+        view = swarm.latest
+        assert {agent.peer for agent in view.agents}.isdisjoint({early.known["peer"], late.known["peer"]})
         assert heard.authors
         assert (heard.authors | heard.askers).isdisjoint({early.known["peer"], late.known["peer"]})
     finally:

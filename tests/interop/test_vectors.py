@@ -12,7 +12,7 @@ from swarmtui.plan.envelope import open_op, task_id
 from swarmtui.plan.ops import InvalidOp
 from swarmtui.plan.replica import Replica
 
-from .vectors import FOLDER, of_histories, of_lone_ops, of_tales, picture
+from .vectors import FOLDER, of_lone_ops, of_tales, picture
 
 MOST_BYTES = 300_000
 
@@ -67,7 +67,6 @@ def test_lone_ops_and_presences() -> None:
 def test_the_vectors_are_what_the_script_writes() -> None:
     assert read("tales.json") == of_tales()
     assert read("ops.json") == of_lone_ops()
-    assert read("histories.json") == of_histories()
 
 
 def test_they_are_small() -> None:
