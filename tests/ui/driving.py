@@ -45,15 +45,27 @@ class Driver:
         """Wait until no message is waiting anywhere, three times in a row."""
         calm = 0
         while calm < 3 and not self.app._exit and self.app._exception is None:
-            done = asyncio.Event()
-            if not self.app.call_later(done.set):
+            if not await self._handled():
                 return
-            while not done.is_set() and not self.app._exit and self.app._exception is None:
-                await asyncio.sleep(0.001)
             await self.pilot._wait_for_screen()
             await asyncio.sleep(0.001)
             pumps = [self.app, *self.app.screen_stack, *self.app.screen.walk_children()]
             calm = calm + 1 if all(pump._message_queue.empty() for pump in pumps) else 0
+
+    async def _handled(self) -> bool:
+        """Wait until the application has handled what it got so far; False if it's ending."""
+        done = asyncio.Event()
+        if not self.app.call_later(done.set):
+            return False
+        waits = [asyncio.ensure_future(event.wait()) for event in (done, self.app._exception_event)]
+        try:
+            # An application that ends while it handles this never answers.
+            while not done.is_set() and not self.app._exit and self.app._exception is None:
+                await asyncio.wait(waits, timeout=0.05, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for wait in waits:
+                wait.cancel()
+        return done.is_set()
 
     async def type(self, text: str) -> None:
         """Type text into the focused entry, as a paste."""

@@ -61,5 +61,5 @@ class AgentList(Lines):
         if agent.since and width >= 48:
             parts.append((f"{age(self.now() - agent.since):>6}", FAINT))
         if width >= 64:
-            parts.append((f"{agent.ops:>3} ops", FAINT))
+            parts.append((f"{agent.ops:>3} {'op ' if agent.ops == 1 else 'ops'}", FAINT))
         return join(*parts)
