@@ -25,6 +25,7 @@ from nacl.exceptions import BadSignatureError
 
 from swarmtui.plan.envelope import Identity, verify_key
 from swarmtui.plan.ops import InvalidOp, PeerId
+from swarmtui.plan.plain import check_plain
 
 PREFIX = b"swarmtui/presence/1\0"
 MAX_PRESENCE_BYTES = 4096
@@ -121,11 +122,15 @@ def open_presence(wire: bytes) -> Presence:
         payload, signature = _signed.decode(wire)
         key = verify_key(_claimed.decode(payload).peer)
         key.verify(PREFIX + payload, signature)
-        return _presence.decode(payload)
     except (msgspec.MsgspecError, RecursionError, UnicodeError) as error:
         raise InvalidPresence("undecodable presence") from error
     except (BadSignatureError, InvalidOp, ValueError) as error:
         raise InvalidPresence("badly signed presence") from error
+    try:
+        check_plain(payload)  # so that every peer reads it alike, and passes it on or doesn't
+        return _presence.decode(payload)
+    except (msgspec.MsgspecError, RecursionError, UnicodeError, InvalidOp) as error:
+        raise InvalidPresence("undecodable presence") from error
 
 
 def interval_s(peers: int) -> float:

@@ -256,4 +256,6 @@ def bad_presences() -> Iterator[tuple[str, bytes]]:
     yield "no run", present(run=...)
     yield "every 999 ms", present(every_ms=999)
     yield "a count of 2^53", present(count=2**53)
+    yield "nil in an unknown field", present(mood=None)
+    yield "a field twice", wrap(b"\x85" + msgspec.msgpack.encode(HERE)[1:] + b"\xa3run\x07", prefix=presence.PREFIX)
     yield "a name of 81", present(name="🗾" * 81)
