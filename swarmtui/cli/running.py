@@ -40,6 +40,7 @@ def log_to_file(config: Config) -> None:
     root.handlers[:] = [handler]
     # libp2p cuts its loggers off from the root, and what has no handler would be printed over the screen.
     logging.lastResort = handler
+    logging.raiseExceptions = False  # a full disk would be told on the screen, line by line
     root.setLevel(logging.WARNING)
     logging.getLogger("swarmtui").setLevel(logging.INFO)
 

@@ -103,8 +103,7 @@ class Libp2pNetwork:
         self._validator: Validator = lambda data: False
         self._nursery: trio.Nursery | None = None
         self._joined: set[PeerId] = set()
-        self.sent = 0
-        """Frames published and requests asked by this node; what it passes on for others isn't counted."""
+        self._sent = 0
         self.dropped = 0
         """Frames dropped because the peer was too busy to take them."""
         for address in join:
@@ -130,6 +129,10 @@ class Libp2pNetwork:
     def notices(self) -> Sequence[str]:
         finders = [finder.problem for finder in (self._mdns, self._folder) if finder is not None and finder.problem]
         return (*self._notices, *finders, *self._strikes.notices(), *self._dialler.problems.values())
+
+    @property
+    def sent(self) -> int:
+        return self._sent
 
     # --- running
 
@@ -222,7 +225,7 @@ class Libp2pNetwork:
         """
         if len(data) > MAX_FRAME_BYTES:
             raise ValueError(f"a frame of {len(data)} bytes is too large")
-        self.sent += 1
+        self._sent += 1
         if self._gossip is not None:
             await self._gossip.send(data)
         await trio.lowlevel.checkpoint()
@@ -232,7 +235,7 @@ class Libp2pNetwork:
         peer_id = ID(base58.b58decode(peer))
         if self._requests is None or not self._connected(peer):
             raise NetworkError("not connected")
-        self.sent += 1
+        self._sent += 1
         return await self._requests.ask(peer_id, request)
 
     async def connect(self, address: str) -> None:

@@ -218,6 +218,10 @@ class MemoryNetwork:
     def notices(self) -> Sequence[str]:
         return ()
 
+    @property
+    def sent(self) -> int:
+        return self.traffic.published + self.traffic.asked
+
     async def run(
         self,
         events: trio.MemorySendChannel[Event],

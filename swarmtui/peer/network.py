@@ -73,6 +73,11 @@ class Network(Protocol):
         """What a person should know (no mDNS, no interface, banned peers …), each with its remedy."""
         ...
 
+    @property
+    def sent(self) -> int:
+        """Frames published and requests asked by this node; what it passes on for others isn't counted."""
+        ...
+
     async def run(
         self,
         events: trio.MemorySendChannel[Event],

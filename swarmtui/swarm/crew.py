@@ -15,10 +15,8 @@ from swarmtui.agents.operator import Operator
 from swarmtui.config import Config
 from swarmtui.paths import Folders, prompts_dir
 from swarmtui.peer.journal import Journal
-from swarmtui.peer.libp2p import Libp2pNetwork
 from swarmtui.peer.network import NetworkError
 from swarmtui.peer.peer import Card, Peer
-from swarmtui.plan.envelope import Identity
 from swarmtui.plan.ops import AnyAct, Goal, OpId, PeerId, Policy
 from swarmtui.plan.replica import Replica
 from swarmtui.view import Role, SwarmView
@@ -30,6 +28,7 @@ from .identities import Identities
 from .member import Member
 from .metering import Meter
 from .models import Models
+from .networks import Networks
 
 MAX_LOCAL_AGENTS = 24
 """A libp2p host costs milliseconds of CPU per message: more in one process slow all of them down."""
@@ -50,6 +49,7 @@ class Crew:
         self._meter = Meter()
         self._members: dict[PeerId, Member] = {}
         self._rng = random.Random(config.seed)
+        self._networks = Networks(config.swarm, self._folders, self._rng)
         self._scope = trio.CancelScope()
         self._started = time.time()
         self._nursery: trio.Nursery | None = None
@@ -86,9 +86,11 @@ class Crew:
                 if any(count for _, count in agents):
                     await self._models.get(self._config.model)
                 self._nursery = nursery
+                offline = await self._networks.look()
                 self._plans = await self._unfinished() if self._resume else ()
                 observer = await self._join("observer", "observer")
                 self._camera = Camera(self._config, observer.peer, self._members, self._models)
+                self._camera.troubles += [offline] if offline else []
                 if self._gateway == "operator":
                     self._operator = Operator((await self._join("operator", "you")).peer)
                 await nursery.start(self._camera.run)
@@ -195,7 +197,7 @@ class Crew:
             model=brain.name if brain else "",
             machine=os.uname().nodename,
         )
-        network = self._network(lease.identity, gateway=role == self._gateway)
+        network = self._networks.node(lease.identity, gateway=role == self._gateway)
         peer = Peer(
             lease.identity,
             network,
@@ -228,19 +230,6 @@ class Crew:
         self._drafters += 1
         angles = self._prompts.angles
         return angles[(self._drafters - 1) % len(angles)].name
-
-    def _network(self, identity: Identity, *, gateway: bool) -> Libp2pNetwork:
-        swarm = self._config.swarm
-        return Libp2pNetwork(
-            identity,
-            swarm.name,
-            listen=swarm.listen_addresses(),
-            port=swarm.port if gateway else 0,
-            join=swarm.join if gateway else (),
-            mdns=swarm.mdns and gateway,
-            secret=swarm.secret,
-            folder=self._folders.meeting if gateway else None,
-        )
 
     def _living(self) -> list[Member]:
         return [member for member in self._members.values() if member.state in ("running", "paused")]

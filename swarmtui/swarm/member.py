@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import trio
 
 from swarmtui.agents import Agent
-from swarmtui.peer.libp2p import Libp2pNetwork
+from swarmtui.peer.network import Network
 from swarmtui.peer.peer import Peer
 from swarmtui.view import AgentState, Role
 
@@ -27,7 +27,7 @@ class Member:
     role: Role
     name: str
     peer: Peer
-    network: Libp2pNetwork
+    network: Network
     lease: Lease
     agent: Agent | None
     """None: the observer's and the operator's peer act only when asked."""

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -191,6 +194,23 @@ def test_stopping_leaves_nothing_behind(tmp_path: Path) -> None:
     assert not process.children()
     with pytest.raises(SwarmError, match="isn't running"):
         said(swarm.give_goal("Plan another"))
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can make a network namespace")
+def test_a_machine_without_any_network_still_plans_and_says_so(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "swarmtui", "run", "Plan a party", "--model", "scripted", "--preset", "tiny"]
+    done = subprocess.run(
+        ["unshare", "--net", *command, "--data-dir", str(tmp_path)],
+        capture_output=True,
+        text=True,
+        timeout=DEADLINE_S,
+        check=False,
+    )
+    if "unshare failed" in done.stderr:
+        pytest.skip(f"no network namespaces here: {done.stderr.strip()}")
+    assert done.returncode == 0, done.stderr
+    assert "no network, not even the loopback interface" in done.stderr
+    assert done.stdout.startswith("# Plan a party")
 
 
 def test_a_model_that_is_not_there_is_said_before_anything_starts(tmp_path: Path) -> None:
