@@ -1,4 +1,4 @@
-"""Presence: what a peer says of itself, signed, never in the log (docs/protocol.md, section 4).
+"""Presence: what a peer says of itself, signed, never in the log (docs/protocol.md, section 6).
 
 Which presence of an author is the latest? Its wall clock can't tell: it may jump back, or be wrong from the start. So a
 presence carries `run`, drawn when its peer starts, and `count`, which grows within the run. A peer accepts:

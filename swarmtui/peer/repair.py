@@ -1,4 +1,4 @@
-"""How two peers make their sets equal over request and response (docs/protocol.md, section 5.2).
+"""How two peers make their sets equal over request and response (docs/protocol.md, section 5).
 
 The asker sends its vector ({plan: {author: ops without a gap}}); the answerer sends what the asker lacks, at most a
 megabyte at a time, and its own vector; the asker then pushes what the answerer lacks. A vector can't tell everything:
