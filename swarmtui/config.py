@@ -81,8 +81,7 @@ def load(
         if key not in SETTINGS:
             raise ConfigError(f"{found.origin}: {_unknown(key)}")
     from_env = _from_env(env or {})
-    if file is None and paths.config_file().exists():
-        file = paths.config_file()
+    file = file or _usual_file()
     from_file = _from_file(file) if file else {}
     layers = [from_file, from_env, given]
     name = next((layer["preset"] for layer in reversed(layers) if "preset" in layer), _Found(DEFAULT_PRESET, ""))
@@ -90,6 +89,17 @@ def load(
     for layer in layers:
         merged.update(layer)
     return _build(merged)
+
+
+def _usual_file() -> Path | None:
+    """Return the usual config file, if there is one."""
+    file = paths.config_file()
+    try:
+        return file if file.exists() else None
+    except OSError as error:  # the folder is somebody else's
+        raise ConfigError(
+            f"{file} can't be read ({error.strerror}): check its rights or HOME, or use --config"
+        ) from None
 
 
 def _from_env(env: Mapping[str, str]) -> dict[str, _Found]:

@@ -190,3 +190,12 @@ def test_listening_is_local_unless_asked() -> None:
     assert Config().swarm.listen_addresses() == ["127.0.0.1"]
     assert load({"swarm.listen": "lan"}).swarm.listen_addresses() == ["0.0.0.0"]
     assert load({"swarm.listen": "::1"}).swarm.listen_addresses() == ["::1"]
+
+
+def test_a_config_folder_that_is_somebody_elses_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    def denied(path: Path) -> bool:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(Path, "exists", denied)
+    with pytest.raises(ConfigError, match=r"config.toml can't be read \(Permission denied\)"):
+        load({}, {})

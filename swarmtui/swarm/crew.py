@@ -90,7 +90,7 @@ class Crew:
                 self._plans = await self._unfinished() if self._resume else ()
                 observer = await self._join("observer", "observer")
                 self._camera = Camera(self._config, observer.peer, self._members, self._models)
-                self._camera.troubles += [offline] if offline else []
+                self._camera.troubles += [trouble for trouble in (offline, self._identities.notice) if trouble]
                 if self._gateway == "operator":
                     self._operator = Operator((await self._join("operator", "you")).peer)
                 await nursery.start(self._camera.run)
