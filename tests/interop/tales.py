@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from swarmtui.plan.envelope import Identity
+from swarmtui.plan.envelope import Identity, seal
 from swarmtui.plan.ops import (
     Claim,
     Goal,
@@ -25,7 +25,7 @@ from swarmtui.plan.ops import (
     Vote,
 )
 from tests.plan.histories import foreign
-from tests.plan.tale import ADA, BOB, CLEO, DORA, EVA, FRED, MARKS, OPERATOR, START, Tale, children, leaves, missing
+from tests.plan.tale import ADA, BOB, CLEO, DORA, EVA, FRED, MARKS, MS, OPERATOR, START, Tale, children, leaves, missing
 
 SECOND = 1000
 """In the milliseconds of a tale."""
@@ -74,7 +74,7 @@ def first_approval() -> list[Op]:
     t.approve(draft, CLEO, at=10)
     t.approve(draft, CLEO, at=12)
     t.reject(draft, CLEO, at=14)
-    t.approve(draft, BOB, at=20)
+    t.approve(draft, BOB, at=11)
     return t.ops
 
 
@@ -128,7 +128,9 @@ def words() -> list[Op]:
     t.approve(a, DORA, EVA)
     t.steer(Veto(a.id))
     t.steer(Pick(b.id), at=40)
-    t.do(children(b)[0])
+    claim = t.claim(children(b)[0])
+    t.approve(b, CLEO, DORA, at=50)  # it was accepted by then
+    t.finish(claim)
     t.steer(Pick(c.id), at=60)
     t.steer(Veto(c.id), at=70)
     t.steer(Pick(b.id), at=80)
@@ -209,8 +211,9 @@ def failing() -> list[Op]:
     one, two = t.split(t.goal.id, *leaves(2))
     claim = t.claim(one, EVA)
     t.release(claim)
-    t.release(t.claim(one, FRED, prior=claim))
-    t.claim(one, DORA)
+    again = t.claim(one, FRED, prior=claim)
+    t.release(again)
+    t.claim(one, DORA, prior=again)
     claim = t.claim(two, EVA)
     t.release(claim)
     again = t.claim(two, FRED, prior=claim)
@@ -253,18 +256,23 @@ def redone() -> list[Op]:
 def back_dated() -> list[Op]:
     """What is said to be earlier than what it refers to is inert; a claim must be later than its split was accepted."""
     t = Tale()
-    draft = t.draft(at=100)
+    # An id so low that among ops of its hlc it stands first.
+    bodies = (Proposal(t.goal.id, leaves(2), angle=str(n)) for n in range(1000))
+    body = next(body for body in bodies if seal(ADA, t.goal.id, 0, START + 100 * MS, body).id < b"\x04")
+    draft = t.say(ADA, body, at=100)
     t.say(BOB, Vote(draft.id, True, MARKS), at=99)
     t.say(CLEO, Vote(draft.id, True, MARKS), at=100)
     t.say(DORA, Vote(draft.id, True, MARKS), at=120)
     t.say(EVA, Vote(draft.id, True, MARKS), at=121)
     one, two = children(draft)
+    t.steer(Note(one, "as early as the task"), at=100)
+    t.claim(one, EVA, at=121)  # as early as its acceptance
     claim = t.claim(one, FRED, at=110)  # later than the draft, earlier than its acceptance
     t.finish(claim, at=200)
     claim = t.claim(two, FRED, at=121.5)
     t.say(FRED, Result(claim.id, "early"), at=121)
     t.say(ADA, Proposal(t.goal.id, leaves(2)), at=0)
-    t.say(ADA, Proposal(t.goal.id, leaves(2)), at=-5)
+    t.steer(Pause(True), at=0)
     return t.ops
 
 
@@ -303,8 +311,10 @@ def equivocation() -> list[Op]:
     for claim in claims:
         t.finish(claim)
     # The goal keeps its place whatever the id of what takes its number.
-    for n in range(3):
-        t.say(OPERATOR, Steer(Pause(True)), at=60 + n, seq=0)
+    body = Steer(Pause(True))
+    low = next(at for at in range(60, 99) if seal(OPERATOR, t.goal.id, 0, START + at * MS, body).id < t.goal.id)
+    for at in (low, 101, 102):
+        t.say(OPERATOR, body, at=at, seq=0)
     return t.ops
 
 
@@ -336,8 +346,9 @@ def synthesis() -> list[Op]:
     one, two = t.split(t.goal.id, Step("one"), Step("two"))
     for task in t.split(one, *leaves(2)):
         t.do(task)
-    t.steer(SetPolicy(Policy(max_depth=2, synthesis="all")))
+    t.steer(SetPolicy(Policy(need=1, max_depth=2, synthesis="all")))
     for task in t.split(two, *leaves(2)):
+        t.claim(two, FRED)  # too early: its children aren't all done
         t.do(task)
     t.claim(one)  # done before: not merged
     t.do(two)
@@ -351,11 +362,11 @@ def deeper() -> list[Op]:
     one, two, three = t.split(t.goal.id, Step("one"), Step("two"), Step("three"))
     t.do(one)
     t.claim(two)
-    t.steer(SetPolicy(Policy(max_depth=2, synthesis="none")))
+    t.steer(SetPolicy(Policy(need=1, max_depth=2, synthesis="none")))
     claim = t.claim(three)  # it wasn't a leaf any more
     t.finish(claim)
     t.split(two, *leaves(2))
-    t.steer(SetPolicy(Policy(max_depth=1, synthesis="none")))
+    t.steer(SetPolicy(Policy(need=1, max_depth=1, synthesis="none")))
     return t.ops
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import queue
+import re
 import secrets
 import shutil
 import subprocess
@@ -181,3 +182,5 @@ def test_its_own_tests_pass(node: str) -> None:
     """The vectors, by its fold."""
     done = subprocess.run([node, "--test"], cwd=HERE, capture_output=True, text=True, timeout=DEADLINE_S, check=False)
     assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-2000:]
+    passed = re.search(r"pass (\d+)", done.stdout)
+    assert passed and int(passed[1]) > 100, done.stdout[-4000:]

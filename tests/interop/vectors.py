@@ -23,7 +23,7 @@ from tests.plan.histories import told
 
 FOLDER = Path(__file__).parent / "vectors"
 HISTORIES = 3
-MOST_OPS = 20
+MOST_OPS = 16
 """In a random history that is kept in the repository."""
 
 
