@@ -357,7 +357,7 @@ def synthesis() -> list[Op]:
 
 
 def deeper() -> list[Op]:
-    """max_depth raised later: a leaf with a result stays one, another wants a split; lowered, a split stays split."""
+    """max_depth raised later: a leaf with a result stays one, another wants a split."""
     t = Brief(max_depth=1)
     one, two, three = t.split(t.goal.id, Step("one"), Step("two"), Step("three"))
     t.do(one)
@@ -366,6 +366,13 @@ def deeper() -> list[Op]:
     claim = t.claim(three)  # it wasn't a leaf any more
     t.finish(claim)
     t.split(two, *leaves(2))
+    return t.ops
+
+
+def shallower() -> list[Op]:
+    """max_depth lowered later: what was split stays split, the rest are leaves."""
+    t = Brief(max_depth=2)
+    t.split(t.split(t.goal.id, Step("one"), Step("two"))[0], *leaves(2))
     t.steer(SetPolicy(Policy(need=1, max_depth=1, synthesis="none")))
     return t.ops
 
@@ -413,6 +420,7 @@ ALL: tuple[Callable[[], list[Op]], ...] = (
     unknown_plan,
     synthesis,
     deeper,
+    shallower,
     deepest,
     pauses,
 )
