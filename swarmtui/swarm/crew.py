@@ -6,6 +6,7 @@ import os
 import random
 import time
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Any
 
 import trio
@@ -30,6 +31,7 @@ from .metering import Meter
 from .models import Models
 from .networks import Networks
 
+GONE_SECONDS = 30.0
 MAX_LOCAL_AGENTS = 24
 """A libp2p host costs milliseconds of CPU per message: more in one process slow all of them down."""
 
@@ -161,7 +163,7 @@ class Crew:
         self, role: Role, *, name: str = "", angle: str = "", model: str = "", skills: tuple[str, ...] = ()
     ) -> str:
         """Start an agent; returns when it runs."""
-        if sum(member.agent is not None for member in self._members.values()) >= MAX_LOCAL_AGENTS:
+        if sum(m.agent is not None and m.state != "gone" for m in self._members.values()) >= MAX_LOCAL_AGENTS:
             raise SwarmError(f"{MAX_LOCAL_AGENTS} agents run here", "start more in another program or machine")
         taken = {member.name for member in self._members.values()} | self._camera_now.names() | self._arriving
         if name and name in taken:
@@ -270,8 +272,14 @@ class Crew:
     async def crash(self, peer: PeerId) -> str:
         member = self._agent(peer)
         await member.crash()
-        self._members.pop(peer, None)
+        self.start_soon(partial(self._remove_later, member))
         return f"{member.name} has crashed"
+
+    async def _remove_later(self, member: Member) -> None:
+        """Show a crashed agent as gone for about as long as the others take to give it up."""
+        await trio.sleep(GONE_SECONDS)
+        if self._members.get(member.peer.peer_id) is member:
+            del self._members[member.peer.peer_id]
 
     async def pause(self, peer: PeerId, on: bool) -> str:
         member = self._agent(peer)

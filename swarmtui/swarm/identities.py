@@ -6,20 +6,28 @@ programs from speaking with one voice, which would make both look faulty (two op
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
+import stat
 from pathlib import Path
 from types import TracebackType
 from typing import IO
 
 from swarmtui.plan.envelope import Identity
+from swarmtui.plan.ops import PeerId
 
 
 class Lease:
     """An identity that this program holds until `close`."""
 
-    def __init__(self, identity: Identity, name: str, file: IO[bytes] | None, fresh: bool) -> None:
+    def __init__(
+        self, identity: Identity, name: str, file: IO[bytes] | None, fresh: bool, taken: set[PeerId] | None = None
+    ) -> None:
+        """`taken`: the ids that are in use in this program; the lease's is there until it's closed."""
         self.identity = identity
+        self._taken = taken if taken is not None else set()
+        self._taken.add(identity.peer_id)
         self.fresh = fresh
         """Made just now: it can't have said anything before."""
         self.name = name
@@ -31,6 +39,7 @@ class Lease:
         if self._file is not None:
             self._file.close()
             self._file = None
+            self._taken.discard(self.identity.peer_id)
 
     def __enter__(self) -> Lease:
         return self
@@ -44,6 +53,7 @@ class Identities:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
+        self._taken: set[PeerId] = set()
         self.notice = ""
 
     def take(self, role: str) -> Lease:
@@ -62,8 +72,11 @@ class Identities:
         return Lease(Identity.from_seed(os.urandom(32)), "", None, fresh=True)
 
     def _try(self, name: str) -> Lease | None:
-        """The identity of this name, or None if another program holds it."""
-        file = os.fdopen(os.open(self._folder / f"{name}.key", os.O_RDWR | os.O_CREAT, 0o600), "r+b")
+        """The identity of this name, or None if it's held already, or something else stands in its place."""
+        path = self._folder / f"{name}.key"
+        if not _can_be_a_key(path):
+            return None
+        file = os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT, 0o600), "r+b")
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -85,4 +98,20 @@ class Identities:
         except OSError:
             file.close()
             raise
-        return Lease(Identity.from_seed(seed), name, file, fresh)
+        identity = Identity.from_seed(seed)
+        if identity.peer_id in self._taken:  # a copy of another key's file
+            file.close()
+            return None
+        return Lease(identity, name, file, fresh, self._taken)
+
+
+def _can_be_a_key(path: Path) -> bool:
+    """Whether a file is there or can be made: no folder, no pipe (which would block us), no link to itself."""
+    try:
+        return stat.S_ISREG(path.stat().st_mode)
+    except FileNotFoundError:
+        return True
+    except OSError as error:
+        if error.errno == errno.ELOOP:
+            return False
+        raise

@@ -93,8 +93,8 @@ def test_agents_come_rest_and_go(swarm: Swarm) -> None:
         said(swarm.kill(zara.peer))
     bob = agents(swarm.latest, "decomposer")[0]
     assert said(swarm.crash(bob.peer)) == f"{bob.name} has crashed"
-    # Nobody said goodbye, so it's shown as silent until its presence has run out.
-    until(swarm, lambda v: [agent.state for agent in agents(v, "decomposer")] == ["running", "silent"])
+    until(swarm, lambda v: [agent.state for agent in agents(v, "decomposer")] == ["gone", "running"])
+    said(swarm.kill(bob.peer))
     you = agents(swarm.latest, "operator")[0]
     with pytest.raises(SwarmError, match="program itself"):
         said(swarm.kill(you.peer))
