@@ -36,7 +36,7 @@ class SwarmConfig(Section, frozen=True):
         str,
         _doc(
             "Peers meet in a swarm by its name. Letters, digits, dot, dash and underscore.",
-            pattern=r"^[A-Za-z0-9._-]+$",
+            pattern=r"^[A-Za-z0-9._-]+\Z",
             max_length=64,
         ),
     ] = "home"

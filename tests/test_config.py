@@ -199,3 +199,8 @@ def test_a_config_folder_that_is_somebody_elses_is_said(monkeypatch: pytest.Monk
     monkeypatch.setattr(Path, "exists", denied)
     with pytest.raises(ConfigError, match=r"config.toml can't be read \(Permission denied\)"):
         load({}, {})
+
+
+def test_a_line_break_is_no_part_of_a_swarms_name() -> None:
+    with pytest.raises(ConfigError, match=r"swarm\.name"):
+        load({"swarm.name": "home\n"}, {})
