@@ -31,7 +31,7 @@ class Violation(Data, frozen=True):
     """Something that has to hold and didn't."""
 
     rule: str
-    """diverged, double, stalled, error, spoke, seq, disk, memory, takeover, rest or structure."""
+    """diverged, incomplete, double, stalled, error, spoke, seq, disk, memory, takeover, rest or structure."""
     what: str
 
 
@@ -143,7 +143,9 @@ def _judge_course(world: World, wrong: Wrong) -> None:
     scenario, book = world.scenario, world.book
     if world.finished_s is None:
         wrong("stalled", "; ".join(_undone(world)))
-    if world.settled_s is None:
+    if world.settled_s is None and world.all_same() and world.finished_s is not None:
+        wrong("incomplete", f"members {world.incomplete()} don't see that they hold what the others hold")
+    elif not world.all_same():
         prints = {one.number: one.peer.replica.fingerprint.hex()[:8] for one in world.honest()}
         wrong("diverged", f"fingerprints {prints}")
     bound = scenario.policy.lease_s + scenario.policy.patience_s + SLACK_S
@@ -166,7 +168,8 @@ def _undone(world: World) -> list[str]:
                     task.state.value for task in plan.tasks.values() if task.live and task.state is not State.DONE
                 ]
                 lines.append(f"member {member.number}: plan {plan_id.hex()[:8]} has {', '.join(sorted(states))}")
-    return lines or ["a goal was never given"]
+    lines += [f"nobody knows of “{goal}” any more" for goal in world.lost_goals()]
+    return lines or ["plans weren't done in time (they were later)"]
 
 
 def _judge_pictures(

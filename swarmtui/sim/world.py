@@ -230,8 +230,19 @@ class World:
             if plan.operator in operators
         }
 
+    def lost_goals(self) -> list[str]:
+        """Goals that were given, and must be on the operator's disk, but that no live peer knows."""
+        known = [plan.goal for one in self.honest() for plan in one.peer.replica.plans.values()]
+        careless = {fault.member for fault in self.scenario.faults if isinstance(fault, Crash) and fault.disk != "kept"}
+        return [
+            goal.title
+            for number, one in self.members.items()
+            for goal in one.given
+            if number not in careless and one.alive and goal not in known
+        ]
+
     def _all_done(self) -> bool:
-        if self.to_give or self.to_join:
+        if self.to_give or self.to_join or self.lost_goals():
             return False
         expected = self.plans()
         speaking = [member for member in self.honest() if not member.silent]
@@ -249,6 +260,12 @@ class World:
         return all(
             one.peer.replica.fingerprint in speaking or self.heard_alone(one) for one in self.honest() if one.silent
         )
+
+    def incomplete(self) -> list[int]:
+        """Members that don't say of themselves that they're complete, but for those that heard something alone."""
+        return [
+            one.number for one in self.honest() if not one.peer.complete and not (one.silent and self.heard_alone(one))
+        ]
 
     def heard_alone(self, observer: Member) -> int:
         """How many ops an observer holds that no speaking peer holds, if it holds all that they hold; else 0.
@@ -281,7 +298,7 @@ class World:
         same_since: float | None = None
         while trio.current_time() < end:
             now = trio.current_time()
-            if not self._all_done() or not self.all_same():
+            if not self._all_done() or not self.all_same() or self.incomplete():
                 same_since = None
             elif same_since is None:
                 same_since = now

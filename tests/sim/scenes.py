@@ -28,8 +28,6 @@ POLICY = Policy(
     synthesis="root",
 )
 HEAL_S = 70.0
-NAIVE_UP_TO = 250
-"""Ops: the naive fold looks through all of them for every question."""
 
 
 def oracle(ops: list[Op]) -> dict[OpId, bytes]:
@@ -67,6 +65,6 @@ def scene(
 
 def played(scenario: Scenario) -> Outcome:
     """Run it; nothing that has to hold may be violated."""
-    outcome = run(scenario, oracle=lambda ops: oracle(ops))
+    outcome = run(scenario, oracle=oracle)
     assert not outcome.violations, "\n".join(f"{v.rule}: {v.what}" for v in outcome.violations)
     return outcome

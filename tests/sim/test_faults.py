@@ -84,6 +84,11 @@ def test_a_crash_that_damages_the_journal(who: int, disk: str) -> None:
     played(scene(Crash(member=who, when=25.0, back_s=2.0, disk=disk)))
 
 
+def test_all_are_killed_at_once_and_go_on_from_their_journals() -> None:
+    outcome = played(scene(*(Crash(member=who, when=14.0, back_s=1.0 + who / 10) for who in range(len(CREW)))))
+    assert outcome.tasks >= 3
+
+
 @pytest.mark.parametrize("then_s", [0.2, 1.0, 3.0])
 @pytest.mark.parametrize("nth", [0, 1])
 def test_a_dead_holders_task_is_taken_over(then_s: float, nth: int) -> None:
