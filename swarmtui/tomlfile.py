@@ -29,7 +29,7 @@ def read(file: Path) -> dict[str, Any]:
         raise TomlError(f"{file}: {error.strerror or error}") from None
     except UnicodeDecodeError:
         raise TomlError(f"{file}: isn't UTF-8 text") from None
-    except tomllib.TOMLDecodeError as error:
+    except (ValueError, RecursionError) as error:  # TOMLDecodeError, or a number of 5,000 digits, or 1,000 brackets
         raise TomlError(f"{file}: {error}") from None
 
 

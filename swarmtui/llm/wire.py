@@ -165,7 +165,7 @@ class Unframer:
             del self._buffer[:end]
             try:
                 yield _from_engine.decode(body)
-            except msgspec.MsgspecError as error:
+            except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
                 raise WireError(str(error)) from None
 
 
@@ -178,5 +178,5 @@ def read(stream: BinaryIO) -> ToEngine | None:
     body = stream.read(length) if length <= MAX_FRAME else b""
     try:
         return _to_engine.decode(body)
-    except msgspec.MsgspecError:
+    except (msgspec.MsgspecError, UnicodeError, RecursionError):
         return None

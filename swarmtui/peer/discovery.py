@@ -115,7 +115,7 @@ class Folder:
             try:
                 status = path.stat()
                 said = msgspec.json.decode(path.read_bytes()) if status.st_size <= MAX_FILE_BYTES else None
-            except (OSError, msgspec.DecodeError, UnicodeDecodeError):
+            except (OSError, msgspec.DecodeError, UnicodeDecodeError, RecursionError):
                 said, status = None, None
             pid = said.get("pid") if isinstance(said, dict) else None
             listed = said.get("addresses") if isinstance(said, dict) else None

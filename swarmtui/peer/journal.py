@@ -1,7 +1,8 @@
 """A copy on disk of the ops that were heard here: SQLite in WAL mode, one file for all local peers of a swarm.
 
-It is never "the" plan: delete it and the swarm fills it again. A damaged file is set aside under another name; a full
-or read-only disk costs the copy, not the peer. Nothing here raises into the peer: `degraded` says what is wrong.
+It is never "the" plan: delete it and the swarm fills it again. A damaged file is set aside under another name, and what
+can still be read of it goes into a new one: the signatures tell what's good. A full or read-only disk costs the copy,
+not the peer. Nothing here raises into the peer: `degraded` says what is wrong.
 
 The ops aren't kept per peer. An op is signed by its author whoever heard it, so one row serves all, and a commit that
 holds one peer's copy of an op holds its author's too. One file must not serve two swarms, or one swarm's plans would be
@@ -75,6 +76,7 @@ class Journal:
         """What happened to the file, for a person, with the remedy."""
         self._opener = opener
         self._checked = False
+        self._aside: Path | None = None
         self._db: sqlite3.Connection | None = None
         self._reopen()
 
@@ -111,10 +113,10 @@ class Journal:
         """
         where, arguments = ("WHERE plan = ?", (plan,)) if plan is not None else ("", ())
         bad = 0
-        for op_id, payload, signature in self._rows(
-            f"SELECT id, payload, signature FROM ops {where} ORDER BY hlc, id", arguments
+        for row, op_id, payload, signature in self._rows(
+            f"SELECT rowid, id, payload, signature FROM ops {where} ORDER BY hlc, id", arguments
         ):
-            op = self._open(op_id, payload, signature)
+            op = self._open(row, op_id, payload, signature)
             if op is None:
                 bad += 1
             else:
@@ -125,11 +127,12 @@ class Journal:
     def plans(self) -> list[PlanSummary]:
         """Summarise the plans in the file whose goal is there, latest first."""
         found = []
-        query = """SELECT ops.id, ops.payload, ops.signature, seen.many, seen.latest FROM ops JOIN
-            (SELECT plan, count(*) AS many, max(hlc) AS latest FROM ops GROUP BY plan) AS seen ON ops.id = seen.plan
+        query = """SELECT ops.rowid, ops.id, ops.payload, ops.signature, seen.many, seen.latest FROM ops JOIN
+            (SELECT plan, count(*) AS many, max(iif(typeof(hlc) = 'integer', hlc, 0)) AS latest
+             FROM ops GROUP BY plan) AS seen ON ops.id = seen.plan
             ORDER BY seen.latest DESC"""
-        for op_id, payload, signature, many, latest in self._rows(query, ()):
-            op = self._open(op_id, payload, signature)
+        for row, op_id, payload, signature, many, latest in self._rows(query, ()):
+            op = self._open(row, op_id, payload, signature)
             if op is not None and isinstance(op.body, Goal):
                 found.append(PlanSummary(op.id, op.body.title, op.author, many, to_seconds(op.hlc), to_seconds(latest)))
         return found
@@ -166,12 +169,13 @@ class Journal:
         for uri in (where, where + "&immutable=1"):  # the second needs no lock files beside it, but misses the latest
             try:
                 with contextlib.closing(sqlite3.connect(uri, uri=True)) as db:
+                    db.text_factory = bytes
                     return db.execute(query, arguments).fetchall()
             except sqlite3.Error as error:
                 log.debug("reading %s: %s", uri, error)
         return []
 
-    def _open(self, op_id: object, payload: object, signature: object) -> Op | None:
+    def _open(self, row: int, op_id: object, payload: object, signature: object) -> Op | None:
         try:
             op = self._opener(msgspec.msgpack.encode((payload, signature)))
             if op.id == op_id:
@@ -180,13 +184,14 @@ class Journal:
             pass
         if self._db is not None:
             with contextlib.suppress(sqlite3.Error), self._db:
-                self._db.execute("DELETE FROM ops WHERE id = ?", (op_id,))
+                self._db.execute("DELETE FROM ops WHERE rowid = ?", (row,))
         return None
 
     def _reopen(self) -> None:
         for _ in range(2):
             try:
                 self._db = self._connect()
+                self._salvage()
                 return
             except (sqlite3.Error, OSError) as error:
                 self._fail(error)
@@ -203,13 +208,15 @@ class Journal:
             db.execute("PRAGMA journal_mode = WAL")
             db.execute("PRAGMA synchronous = NORMAL")
             if not self._checked:
-                verdict = db.execute("PRAGMA quick_check(1)").fetchone()[0]
+                verdict = db.execute("PRAGMA integrity_check(1)").fetchone()[0]
                 if verdict != "ok":
                     raise _Damaged(verdict)
                 self._checked = True
             db.executescript(_TABLE)
             if version != SCHEMA:
                 db.execute(f"PRAGMA user_version = {SCHEMA}")
+            # In a page that rotted anything may be text, and no UTF-8: it mustn't make the rows around it unreadable.
+            db.text_factory = bytes
         except BaseException:
             db.close()
             raise
@@ -248,10 +255,28 @@ class Journal:
             self.degraded = f"The journal {self.path} is damaged and can't be set aside ({failure}): delete it."
             return
         log.warning("the journal %s was damaged: %s", self.path, error)
+        self._aside = aside
         self.notices.append(
             f"The journal {self.path} was damaged ({error}). It was set aside as {aside.name} and started anew; "
             "other peers fill it again."
         )
+
+    def _salvage(self) -> None:
+        """Copy what is still good in the file that was set aside. Its order on disk: an index may be what rotted."""
+        aside, self._aside = self._aside, None
+        if aside is None or self._db is None:
+            return
+        good: list[Op] = []
+        try:
+            with contextlib.closing(sqlite3.connect(f"file:{quote(str(aside))}?mode=ro", uri=True)) as db:
+                db.text_factory = bytes
+                for payload, signature in db.execute("SELECT payload, signature FROM ops NOT INDEXED"):
+                    with contextlib.suppress(InvalidOp):
+                        good.append(self._opener(msgspec.msgpack.encode((payload, signature))))
+        except sqlite3.Error as error:
+            log.debug("the rest of %s can't be read: %s", aside, error)
+        if good and self.append(good):
+            self.notices.append(f"Ops that were still good in it: {len(good)}.")
 
 
 class _Newer(sqlite3.Error):
