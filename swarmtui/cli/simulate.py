@@ -102,7 +102,7 @@ def _one(seed: int, peers: tuple[int, int], kinds: tuple[str, ...] | None, trace
     import msgspec
 
     from swarmtui.sim.dice import scenario
-    from swarmtui.sim.world import run
+    from swarmtui.sim.run import run
 
     drawn = scenario(seed, peers, kinds)
     if trace:

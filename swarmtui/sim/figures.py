@@ -10,7 +10,7 @@ from functools import partial
 
 from .dice import scenario
 from .judgement import Outcome
-from .world import run
+from .run import run
 
 CHUNK = 8
 """Seeds that a worker process takes at once."""

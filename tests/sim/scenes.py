@@ -9,8 +9,8 @@ import msgspec
 
 from swarmtui.plan.ops import Op, OpId, Policy
 from swarmtui.sim.judgement import Outcome
+from swarmtui.sim.run import run
 from swarmtui.sim.scenario import Fault, Member, Scenario
-from swarmtui.sim.world import run
 from tests.plan import naive
 
 CREW = ("operator", "decomposer", "scorer", "scorer", "executor", "executor", "observer")

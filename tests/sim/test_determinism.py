@@ -9,11 +9,11 @@ import sys
 import pytest
 
 from swarmtui.sim.dice import scenario
-from swarmtui.sim.world import run
+from swarmtui.sim.run import run
 
 ASK = """
 from swarmtui.sim.dice import scenario
-from swarmtui.sim.world import run
+from swarmtui.sim.run import run
 for seed in {seeds}:
     print(run(scenario(seed)).digest)
 """

@@ -10,8 +10,8 @@ import pytest
 from swarmtui.peer import peer as peer_module
 from swarmtui.plan.replica import Replica
 from swarmtui.sim.hostile import TRICKS
+from swarmtui.sim.run import run
 from swarmtui.sim.scenario import Crash, Cut, Jump, Leave, Said, Steering, Stop, Weather
-from swarmtui.sim.world import run
 
 from .scenes import (
     CREW,

@@ -13,8 +13,8 @@ from swarmtui.plan.envelope import seal
 from swarmtui.plan.ops import Claim, Op
 from swarmtui.plan.replica import Replica
 from swarmtui.sim.dice import scenario
+from swarmtui.sim.run import run
 from swarmtui.sim.scenario import Crash, Cut, Said, Scenario, Weather
-from swarmtui.sim.world import run
 from tests.plan import naive
 from tests.plan.histories import CREW as CREW_KEYS
 from tests.plan.histories import told

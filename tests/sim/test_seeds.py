@@ -11,7 +11,7 @@ import pytest
 
 from swarmtui.sim.dice import KINDS, scenario
 from swarmtui.sim.figures import Figures, many
-from swarmtui.sim.world import run
+from swarmtui.sim.run import run
 
 from .scenes import oracle
 

@@ -1,0 +1,85 @@
+"""Runs a scenario, start to judgement: the one door for the command and the tests."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+from collections.abc import Callable, Iterator
+from functools import lru_cache
+from typing import Any
+
+import trio
+from trio.testing import MockClock
+
+from swarmtui.peer import intake
+from swarmtui.peer.memory import reproducible
+
+from .judgement import Oracle, Outcome, judge, with_errors
+from .scenario import Scenario
+from .trace import Trace
+from .world import World
+
+
+class _Errors(logging.Handler):
+    """Collects what the code logs as an error: an exception that nobody foresaw."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.ERROR)
+        self.lines: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        text = record.getMessage()
+        if record.exc_info and record.exc_info[1] is not None:
+            text += f": {record.exc_info[1]!r}"
+        self.lines.append(text)
+
+
+@contextlib.contextmanager
+def _listening() -> Iterator[_Errors]:
+    log = logging.getLogger("swarmtui")
+    handler, passes_on = _Errors(), log.propagate
+    log.addHandler(handler)
+    log.propagate = False
+    try:
+        yield handler
+    finally:
+        log.removeHandler(handler)
+        log.propagate = passes_on
+
+
+@contextlib.contextmanager
+def _checking_once() -> Iterator[None]:
+    """Check each presence's signature once in the process, not once for every member, as ops are (frames.SHARED)."""
+    module: Any = intake
+    opened = module.open_presence
+    module.open_presence = lru_cache(maxsize=4_096)(opened)
+    try:
+        yield
+    finally:
+        module.open_presence = opened
+
+
+def run(scenario: Scenario, show: Callable[[str], None] | None = None, oracle: Oracle | None = None) -> Outcome:
+    """Run a scenario and judge it.
+
+    Args:
+        scenario: what happens.
+        show: called with a readable line per event.
+        oracle: another way from ops to pictures, to compare with.
+
+    Returns:
+        What came of it. The same scenario gives the same outcome, its trace's hash included, in any process.
+    """
+    outcomes: list[Outcome] = []
+    trace = Trace(show)
+
+    async def main() -> None:
+        async with trio.open_nursery() as nursery:
+            world = World(scenario, nursery, trace)
+            await world.run()
+            outcomes.append(judge(world, oracle))
+            nursery.cancel_scope.cancel()
+
+    with _listening() as errors, _checking_once(), reproducible(scenario.seed):
+        trio.run(main, clock=MockClock(autojump_threshold=0))
+    return with_errors(outcomes[0], errors.lines)
