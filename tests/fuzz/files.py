@@ -29,6 +29,7 @@ from .dice import Dice
 from .material import PEOPLE, START, TEXTS
 from .mutate import spoil, spoil_bytes
 from .pack import pack
+from .watching import nothing_unforeseen
 
 PAGE = 4096
 
@@ -60,7 +61,7 @@ def _journal() -> bytes:
 
 
 def journals(dice: Dice, inputs: int) -> None:
-    with folder() as place:
+    with folder() as place, nothing_unforeseen():
         for number in range(inputs):
             path = place / str(number) / "swarm.db"
             path.parent.mkdir()

@@ -17,6 +17,7 @@ from tests.peer.world import World, draft, goal, until
 
 from . import material
 from .dice import Dice
+from .watching import nothing_unforeseen
 
 Feed = Callable[["Scene", int], Awaitable[None]]
 ANSWERS = 6
@@ -125,7 +126,7 @@ def _live(dice: Dice, inputs: int, feed: Feed) -> None:
                 assert one.replica.picture(plan) == two.replica.picture(plan)
             world.stop_all()
 
-    with reproducible(1):
+    with reproducible(1), nothing_unforeseen():
         trio.run(main, clock=MockClock(autojump_threshold=0))
 
 
