@@ -11,7 +11,7 @@ import trio
 
 from swarmtui.peer.presence import MAX_PEERS
 from swarmtui.peer.store import MAX_HELD
-from swarmtui.plan.ops import Op, OpId, Result
+from swarmtui.plan.ops import Claim, Op, OpId, Result
 from swarmtui.plan.replica import AUTHOR_BUDGET, TOTAL_BUDGET, Replica
 from swarmtui.plan.state import State
 
@@ -217,14 +217,16 @@ def _pictures(replica: Replica) -> dict[OpId, bytes]:
 def _figures(world: World, reference: Member) -> dict[str, int]:
     replica = reference.peer.replica
     live = [task for plan in replica.plans.values() for task in plan.tasks.values() if task.live]
-    of_claim = {claim.id: task.id for task in live for claim in task.chain}
-    said = [op.body for op in replica.ops() if isinstance(op.body, Result)]
+    there = {task.id for task in live if task.result is not None}
+    ops = list(replica.ops())
+    of_claim = {op.id: op.body.task for op in ops if isinstance(op.body, Claim)}
+    said = [op.body for op in ops if isinstance(op.body, Result)]
     accepted = [task for task in live if task.winner is not None]
     traffic = [world.ether.traffic(one.identity.peer_id) for one in world.members.values()]
     return {
         "ops": replica.count,
-        "tasks": sum(task.result is not None for task in live),
-        "results": sum(body.claim in of_claim for body in said),
+        "tasks": len(there),
+        "results": sum(of_claim.get(body.claim) in there for body in said),
         "accepted": len(accepted),
         "flipped": sum(
             bool(world.book.winners.get((task.plan, task.id), set()) - {task.winner.op.id if task.winner else b""})
