@@ -9,23 +9,27 @@ import msgspec
 from swarmtui.plan.envelope import SIGNED_PREFIX, Identity, open_op, task_id
 from swarmtui.plan.export import to_json, to_markdown
 from swarmtui.plan.narrative import sentence, task_of
-from swarmtui.plan.ops import MAX_SEQ, Goal, InvalidOp, Op, OpId, Proposal
+from swarmtui.plan.ops import MAX_SEQ, Claim, Goal, InvalidOp, Op, OpId, Proposal
 from swarmtui.plan.picture import Picture
 from swarmtui.plan.progress import Living
 from swarmtui.plan.replica import Replica
 from tests.plan import naive
+from tests.plan.histories import PEOPLE, START, told
+from tests.plan.histories import by_id as _person
 
 from .dice import Dice
-from .material import PEOPLE, START, bodies, policy
+from .material import bodies, policy
 from .mutate import spoil
 from .pack import pack
 
-OPS = 40
+OPS = 50
 """Of one history; the naive fold is slow."""
+MARKS = {"specific": 1, "distinct": 2, "complete": 3}
+STEPS = [{"title": "a"}, {"title": "b", "atomic": True, "after": [0]}]
 
 
 class Intruder:
-    """Says anything about anything: `ops` is what open_op took of it."""
+    """Says anything about anything, in plans that others have brought far: `ops` is all that was said."""
 
     def __init__(self, dice: Dice) -> None:
         self.dice = dice
@@ -36,8 +40,13 @@ class Intruder:
         self.hlc = START
 
     def tell(self, count: int) -> list[Op]:
-        self._say(self._who(), self._goal(), b"", 0)
-        for _ in range(count - 1):
+        """A history of about so many ops, the half of them the intruder's."""
+        for op in told(self.dice.octets(4 * count))[: count // 2]:
+            self._keep(op)
+            self.hlc = max(self.hlc, op.hlc)
+        if not self.goals:
+            self._say(self._who(), self._goal(), b"", 0)
+        while len(self.ops) < count and not self.dice.over:
             self._move()
         return self.ops
 
@@ -54,6 +63,8 @@ class Intruder:
                 self._say(self._who(), bodies(dice, self._ids), dice.choose(self.named), self._seq())
             case 4:
                 self._say(self._operator(), bodies(dice, self._ids), self._plan(), MAX_SEQ)
+            case 9 | 10 | 11 | 12 | 13:
+                self._follow(dice.choose(self.ops[-20:]))
             case 5:
                 self._say(self._who(), spoil(dice, bodies(dice, self._ids)), self._plan(), self._seq())
             case 6 | 7 | 8:
@@ -67,7 +78,7 @@ class Intruder:
     def _rival_of_the_goal(self) -> None:
         """The operator's op in its goal's slot, with an id below the goal's: it mustn't take the plan away."""
         goal = self.dice.choose(self.goals)
-        who = next(person for person in PEOPLE if person.peer_id == goal.author)
+        who = _person(goal.author)
         for attempt in range(64):
             body = {"kind": "steer", "act": {"act": "note", "task": goal.id, "text": f"rival {attempt}"}}
             op = self._make(who, body, goal.id, 0, goal.hlc + self.dice.below(3))
@@ -78,21 +89,48 @@ class Intruder:
     def _again(self) -> None:
         """Another op in a slot that is used."""
         op = self.dice.choose(self.ops)
-        who = next(person for person in PEOPLE if person.peer_id == op.author)
+        who = _person(op.author)
         self._say(who, bodies(self.dice, self._ids), op.plan, op.seq)
+
+    def _follow(self, op: Op) -> None:
+        """Something that refers to an op (or a task that it makes) as it should, for once."""
+        dice, who, goal = self.dice, self._who(), next((one for one in self.goals if one.id == op.plan), op)
+        operator = dice.chance(30)
+        if operator:
+            who = _person(goal.author)
+        task = op.id
+        match op.body:
+            case Proposal(steps=steps) if dice.chance(50):
+                task = task_id(op.id, dice.below(len(steps)))
+            case Proposal():
+                vote = {"kind": "vote", "proposal": op.id, "approve": dice.chance(80), "marks": MARKS}
+                pick = {"kind": "steer", "act": {"act": dice.choose(["pick", "veto"]), "proposal": op.id}}
+                return self._say(who, pick if operator else vote, op.plan, self._seq())
+            case Claim(task=of):
+                after = {"kind": "claim", "task": of, "prior": op.id}
+                word = dice.choose([{"kind": "result", "output": "x"}, {"kind": "release"}]) | {"claim": op.id}
+                return self._say(
+                    *((who, after) if dice.chance(40) else (_person(op.author), word)), op.plan, self._seq()
+                )
+        body = dice.choose([{"kind": "claim"}, {"kind": "claim"}, {"kind": "proposal", "steps": STEPS}]) | {
+            "task": task
+        }
+        if operator:
+            body = {"kind": "steer", "act": {"act": "retry", "task": task}}
+        return self._say(who, body, op.plan, self._seq())
 
     def _who(self) -> Identity:
         return self.dice.choose(PEOPLE)
 
     def _operator(self) -> Identity:
         goal = self.dice.choose(self.goals)
-        return next(person for person in PEOPLE if person.peer_id == goal.author)
+        return _person(goal.author)
 
     def _plan(self) -> OpId:
         return self.dice.choose(self.goals).id
 
     def _seq(self) -> int:
-        return self.dice.choose([*range(12), MAX_SEQ])
+        return self.dice.choose([*range(12), *range(100, 140), MAX_SEQ])
 
     def _ids(self, dice: Dice) -> OpId:
         return dice.choose(self.named[-12:] if dice.chance(60) else self.named)
