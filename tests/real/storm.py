@@ -22,6 +22,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -47,19 +48,31 @@ def free_port() -> int:
 class Process:
     """One node, started again and again under the same identity."""
 
-    def __init__(self, folder: Path, role: str, swarm: str, listen_only: bool = False) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        role: str,
+        swarm: str,
+        *,
+        listen_only: bool = False,
+        ip: str = "127.0.0.1",
+        within: Sequence[str] = (),
+    ) -> None:
+        """`within`: what the command is started by, such as `ip netns exec NAME`."""
         self.folder = folder
+        self.within = within
         self.listen_only = listen_only
         (folder / "keys").mkdir(parents=True)
         seed = os.urandom(32)
         # The key of the peer that others dial is made here, so that its address is known before it runs.
         (folder / "keys" / "operator-1.key").write_bytes(seed)
         self.port = free_port()
-        self.address = f"/ip4/127.0.0.1/tcp/{self.port}/p2p/{Identity.from_seed(seed).peer_id}"
+        self.address = f"/ip4/{ip}/tcp/{self.port}/p2p/{Identity.from_seed(seed).peer_id}"
         self.flags: dict[str, Any] = {
             "model": "scripted",
             "data_dir": str(folder),
             "swarm.name": swarm,
+            "swarm.listen": ip,
             "swarm.port": self.port,
             "swarm.mdns": False,
             **RULES,
@@ -76,7 +89,7 @@ class Process:
         extra = ["--listen-only"] if self.listen_only else []
         self._buffer = b""
         self.popen = subprocess.Popen(
-            [sys.executable, "-m", "tests.real.storm_node", str(file), *extra],
+            [*self.within, sys.executable, "-m", "tests.real.storm_node", str(file), *extra],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=(self.folder / "stderr.txt").open("ab"),
