@@ -4,7 +4,7 @@
     python -m tests.fuzz.run --target op --atheris 300       coverage-guided, for so many seconds (pip install atheris)
 
 Prints inputs a second, exceptions that weren't caught (0 is right), and the memory of this process before and after,
-measured when the first tenth has filled all caches. A batch that raised is printed with how to run it again.
+measured when the first tenth has filled the caches. A batch that raised is printed with how to run it again.
 """
 
 from __future__ import annotations
@@ -14,11 +14,20 @@ import gc
 import logging
 import os
 import sys
+import tempfile
 import time
 import traceback
+from pathlib import Path
 
 from .dice import Dice, SeededDice
-from .targets import TARGETS, Target
+
+if "--atheris" in sys.argv:
+    import atheris
+
+    with atheris.instrument_imports(include=["swarmtui", "tests.fuzz.by_the_page", "base58"]):
+        from .targets import TARGETS, Target
+else:
+    from .targets import TARGETS, Target
 
 SHOWN = 5
 """Tracebacks printed per target."""
@@ -56,14 +65,16 @@ def run(name: str, target: Target, inputs: int, seed: int, only: int | None) -> 
 
 def guided(target: Target, seconds: int) -> None:
     """Let atheris choose, guided by what of swarmtui it reaches. Ends the process."""
-    import atheris
 
     def one(data: bytes) -> None:
-        target.feed(Dice(data), 1)
+        target.feed(Dice(data), target.each)
 
-    options = [f"-max_total_time={seconds}", "-max_len=2000", "-rss_limit_mb=2048", "-timeout=30"]
-    atheris.Setup([sys.argv[0], *options], one)
-    atheris.Fuzz()
+    options = [f"-max_total_time={seconds}", f"-max_len={target.octets}", "-rss_limit_mb=2048", "-timeout=60"]
+    with tempfile.TemporaryDirectory() as corpus:  # begins with choices as long as they may be, not with none
+        for number in range(40):
+            Path(corpus, str(number)).write_bytes(SeededDice(number).octets(target.octets))
+        atheris.Setup([sys.argv[0], "-len_control=0", *options, corpus], one)
+        atheris.Fuzz()
 
 
 def main() -> None:
