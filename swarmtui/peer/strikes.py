@@ -14,7 +14,9 @@ STRIKES = 5
 WINDOW_S = 60.0
 BAN_S = 180.0
 REMEMBERED = 256
-"""Peers whose strikes are remembered; keys are free, so the oldest are forgotten."""
+"""Peers whose strikes are remembered, and bans; keys are free, so the oldest are forgotten."""
+SHOWN = 5
+"""Bans that a person is told of one by one."""
 
 
 class Strikes:
@@ -45,6 +47,8 @@ class Strikes:
             now + self._ban_s,
             f"{peer[-8:]} is shut out until {until}: {reason}. Nothing to do; if it's yours, update or restart it.",
         )
+        while len(self._banned) > REMEMBERED:
+            del self._banned[next(iter(self._banned))]
         return True
 
     def banned(self, peer: PeerId) -> bool:
@@ -57,5 +61,7 @@ class Strikes:
         return False
 
     def notices(self) -> list[str]:
-        """A sentence for each peer that is banned now."""
-        return [self._banned[peer][1] for peer in list(self._banned) if self.banned(peer)]
+        """A sentence for each peer that is banned now; if they're many, for the latest, and how many more there are."""
+        told = [self._banned[peer][1] for peer in list(self._banned) if self.banned(peer)]
+        more = len(told) - SHOWN
+        return told if more <= 0 else [*told[-SHOWN:], f"{more} more peers are shut out: somebody makes up keys."]
