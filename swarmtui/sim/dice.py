@@ -53,6 +53,46 @@ def scenario(seed: int, peers: tuple[int, int] = (5, 12), kinds: Collection[str]
     return _Draw(seed, count, chosen, rng).scenario()
 
 
+THIN = {"operator": 1, "decomposer": 3, "scorer": 7, "executor": 12, "observer": 5}
+HOSTILE_SHARE = 0.2
+
+
+def crowd(seed: int, peers: int) -> Scenario:
+    """Draw a large swarm with few agents: most peers only hold and pass on, and a fifth is hostile.
+
+    Hostile members are as busy all together as a few of them would be in a small swarm; floods are left to those, as
+    here each frame is a thousand deliveries. Scorers are a closed list, or two hundred hostile ones would decide.
+    """
+    rng = random.Random(f"crowd/{seed}")
+    hostile = int(peers * HOSTILE_SHARE)
+    roles = [role for role, count in THIN.items() for _ in range(count)]
+    roles += ["hostile"] * hostile + ["idle"] * (peers - hostile - len(roles))
+    tricks = sorted(set(TRICKS) - {"flood", "replay", "found"})
+    members = []
+    for role in roles:
+        joins = round(rng.uniform(0, 0.5) if role == "operator" or rng.random() < 0.9 else rng.uniform(1, 40), 2)
+        played = tuple(sorted(rng.sample(tricks, 4))) if role == "hostile" else ()
+        members.append(Member(role=role, joins_s=joins, tricks=played, every_s=max(3.0, hostile * 2.0)))
+    scorers = tuple(identity_of(seed, number).peer_id for number, role in enumerate(roles) if role == "scorer")
+    policy = Policy(need=4, of=7, scorers=scorers, max_depth=3, lease_s=25, patience_s=40, rounds=1, synthesis="root")
+    first = roles.index("executor")
+    faults: list[Fault] = [
+        Weather(at=5, until=45, loss=rng.choice((0.1, 0.3)), duplicate=0.1, reorder=0.3, delay=(0.01, 0.5)),
+        Cut(at=10, until=30, shape=rng.choice(("halves", "one-way", "islands"))),
+        Crash(member=first, when=Said(kind="claim", then_s=1.0)),
+        Stop(member=first + 1, when=Said(kind="claim", then_s=1.0), for_s=40.0),
+    ]
+    return Scenario(
+        seed=seed,
+        members=tuple(members),
+        policy=policy,
+        faults=tuple(faults),
+        heal_s=60.0,
+        degree=8,
+        tokens_per_second=20.0,
+    )
+
+
 class _Draw:
     def __init__(self, seed: int, count: int, kinds: frozenset[str], rng: random.Random) -> None:
         self.seed, self.count, self.kinds, self.rng = seed, count, kinds, rng

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
+from functools import partial
 
 import trio
 
 from swarmtui.peer.frames import SHARED
 from swarmtui.peer.memory import Faults, MemoryHub, MemoryNetwork
-from swarmtui.peer.network import Left, NetworkError
+from swarmtui.peer.network import Event, Frame, Joined, Left, NetworkError
 from swarmtui.plan.ops import PeerId
 
+from .post import Post
 from .stopping import Stopper
 from .trace import Trace
 
@@ -23,8 +25,11 @@ class Ether(MemoryHub):
         super().__init__(rng, faults)
         self.trace = trace
         self.stopper = stopper
+        self.post = Post()
         self.numbers: dict[PeerId, int] = {}
         """Which member a peer id belongs to."""
+        self.mesh: dict[PeerId, list[PeerId]] = {}
+        """Each peer's neighbours; empty: all are everybody's."""
 
     def network(self, peer_id: PeerId, queue: int = 1024) -> EtherNetwork:
         network = EtherNetwork(self, peer_id, queue)
@@ -33,6 +38,24 @@ class Ether(MemoryHub):
 
     def number(self, peer_id: PeerId) -> int:
         return self.numbers.get(peer_id, -1)
+
+    def knit(self, degree: int, rng: random.Random) -> None:
+        """Make a mesh: a ring, so that it hangs together, and links by chance, about `degree` for each in all."""
+        peers = list(self.numbers)
+        links = {peer: {peers[number - 1]} for number, peer in enumerate(peers)}
+        for peer in peers:
+            links[peer].update(rng.sample(peers, max(0, degree // 2 - 1)))
+        for peer in peers:
+            for other in sorted(links[peer]):
+                links[other].add(peer)
+        self.mesh = {peer: sorted(found - {peer}) for peer, found in links.items()}
+
+    def linked(self, a: PeerId, b: PeerId) -> bool:
+        return (not self.mesh or b in self.mesh[a]) and super().linked(a, b)
+
+    def near(self, peer: PeerId) -> list[PeerId]:
+        """Those who may be its neighbours."""
+        return self.mesh[peer] if self.mesh else self.running()
 
     def whisper(self, source: MemoryNetwork, target: PeerId, data: bytes) -> None:
         """Tell one peer alone what others will believe was told to all (hostile members do)."""
@@ -59,6 +82,9 @@ class EtherNetwork(MemoryNetwork):
         super().__init__(hub, peer_id, queue)
         self._ether = hub
         self._look_at = -1.0
+        self._events: trio.MemorySendChannel[Event] | None = None
+        self._waiting: list[Event] = []
+        """What came while its process was stopped."""
         self.dead = False
         """Its process was killed: nothing leaves any more, though its tasks may still be unwinding."""
         self.to_publish: Callable[[bytes], None] | None = None
@@ -88,6 +114,42 @@ class EtherNetwork(MemoryNetwork):
         if self.dead or self._ether.stopper.is_stopped(number):
             raise NetworkError(f"{self.peer_id} doesn't answer")
         return await super()._answer(source, request)
+
+    def _due(self, at: float, order: int, event: Event) -> None:
+        self._ether.post.add(at, order, partial(self._arrive, event))
+
+    async def _deliver(self, events: trio.MemorySendChannel[Event]) -> None:
+        self._events = events
+        try:
+            await trio.sleep_forever()
+        finally:
+            self._events = None
+
+    def _arrive(self, event: Event) -> None:
+        if self._ether.stopper.is_stopped(self._ether.number(self.peer_id)):
+            self._waiting.append(event)
+        elif self._events is not None and isinstance(event, Frame):
+            self._take(self._events, event)
+        elif self._events is not None:
+            self._look(self._events)
+
+    def go_on(self) -> None:
+        """Its process runs again: take what has waited."""
+        waiting, self._waiting = self._waiting, []
+        for event in waiting:
+            self._arrive(event)
+
+    def _look(self, events: trio.MemorySendChannel[Event]) -> None:
+        for peer in self._ether.near(self.peer_id):
+            linked = self._ether.linked(self.peer_id, peer)
+            if linked != self._seen.get(peer, False):
+                self._seen[peer] = linked
+                self._put(events, Joined(peer) if linked else Left(peer))
+        for peer in [
+            peer for peer, joined in self._seen.items() if joined and not self._ether.linked(self.peer_id, peer)
+        ]:
+            self._seen[peer] = False
+            self._put(events, Left(peer))
 
     def _see(self, after: float) -> None:
         """Once is enough for those that come and go in one moment: a start of a thousand peers is a million notices."""

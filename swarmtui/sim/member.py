@@ -217,6 +217,7 @@ class Member:
             self.world.trace.note(self.number, "goes on")
             self.world.book.returned(self.identity.peer_id)
             self.world.stopper.go_on(self.number)
+            self.network.go_on()
 
     def recover(self) -> None:
         """Clock and model are right from now on."""

@@ -125,6 +125,9 @@ class Scenario(Data, frozen=True):
     """From here on: no loss, no partition, clocks and models right, everybody who comes back is back."""
     hostile_stay: bool = False
     """Hostile members go on until the plans are done."""
+    degree: int = 0
+    """Neighbours of each member, about: those it asks and is asked by. What's published reaches all, as gossip does. 0:
+    all are neighbours."""
     tokens_per_second: float = 60.0
     finish_s: float = 1_800.0
     """Every plan has to be done within so long after the healing …"""

@@ -58,6 +58,8 @@ class World:
             else:
                 one = self.members.setdefault(number, Member(self, number, spec))
             self.ether.numbers[one.identity.peer_id] = number
+        if scenario.degree:
+            self.ether.knit(scenario.degree, self.rng)
         for fault in scenario.faults:
             if isinstance(fault, (Crash, Stop)) and isinstance(fault.when, Said):
                 self.members[fault.member].arm(fault.when, fault)
@@ -72,6 +74,7 @@ class World:
             self.nursery.start_soon(self._give, moment)
         for fault in self.scenario.faults:
             self.nursery.start_soon(self._do, fault)
+        self.nursery.start_soon(self.ether.post.carry)
         self.nursery.start_soon(self._watch)
         await trio.sleep_until(self.scenario.heal_s)
         await self._heal()
