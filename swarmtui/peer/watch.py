@@ -29,6 +29,10 @@ class Watch:
     async def wait(self) -> Changes:
         """Return all changes since the last call, as soon as there are any. Cancelling it loses none."""
         await self._event.wait()
+        return self.take()
+
+    def take(self) -> Changes:
+        """Return all changes since the last call, though there may be none."""
         self._event = trio.Event()
         changes, self._changes = self._changes, Changes()
         return changes

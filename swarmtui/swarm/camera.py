@@ -30,7 +30,7 @@ ROLES: tuple[Role, ...] = get_args(Role)
 TICK_SECONDS = 0.1
 GOSSIP_LINES = 200
 RATE_SECONDS = 30
-REDRAW_EACH = 10
+REDRAW_EACH = 5
 """Ticks after which agents and notices are looked at again though no op came."""
 
 
@@ -80,16 +80,17 @@ class Camera:
 
     async def run(self, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
         """Watch and draw until cancelled."""
-        async with trio.open_nursery() as nursery:
-            nursery.start_soon(self._watch)
+        with self._observer.watch() as watch:
             self._draw()
             task_status.started()
             ticks = 0
             while True:
+                await trio.sleep(TICK_SECONDS)
                 ticks += 1
+                # Taken just before drawing: what's drawn and what's counted rest on the same ops.
+                self._take(watch.take())
                 if self._dirty or ticks % REDRAW_EACH == 0:
                     self._draw()
-                await trio.sleep(TICK_SECONDS)
 
     def show(self, plan: OpId) -> None:
         """Show this plan from the next picture on; it may still be on its way."""
@@ -105,11 +106,6 @@ class Camera:
         """What people call a peer."""
         return self._names.get(peer) or names.short(peer)
 
-    async def _watch(self) -> None:
-        with self._observer.watch(presence=True) as watch:
-            while True:
-                self._take(await watch.wait())
-
     def _take(self, changes: Changes) -> None:
         self._learn_names()
         for op in changes.added:
@@ -119,7 +115,7 @@ class Camera:
                 text = sentence(op, plan, self.name, self.replica.get)
                 self._gossip.append(GossipLine(to_seconds(op.hlc), text, task_of(op, self.replica.get)))
         self._changed.update(task for plan, task in changes.tasks if plan == self._shown)
-        self._dirty = True
+        self._dirty |= bool(changes)
 
     def _learn_names(self) -> None:
         for peer, member in self._members.items():

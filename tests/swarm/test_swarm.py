@@ -183,7 +183,7 @@ def test_two_programs_on_one_data_folder_do_not_share_a_voice(tmp_path: Path, sw
 
 def test_stopping_leaves_nothing_behind(tmp_path: Path) -> None:
     process = psutil.Process()
-    threads, files = threading.active_count(), process.num_fds()
+    threads, files, children = threading.active_count(), process.num_fds(), process.children()
     swarm = Swarm(settings(tmp_path))
     swarm.start()
     said(swarm.give_goal("Plan a party"))
@@ -191,7 +191,7 @@ def test_stopping_leaves_nothing_behind(tmp_path: Path) -> None:
     assert swarm.error is None
     assert threading.active_count() <= threads
     assert process.num_fds() <= files
-    assert not process.children()
+    assert set(process.children()) <= set(children)
     with pytest.raises(SwarmError, match="isn't running"):
         said(swarm.give_goal("Plan another"))
 
