@@ -17,7 +17,8 @@ def picture(plan: Plan) -> bytes:
     return _encoder.encode(
         (
             plan.id,
-            plan.policy,
+            # Every field: which defaults are left out depends on how the author wrote them.
+            msgspec.structs.astuple(plan.policy),
             plan.paused,
             plan.ops,
             sorted(plan.faulty),
@@ -34,7 +35,7 @@ def task_picture(task: Task) -> tuple[Any, ...]:
         task.parent,
         task.proposal,
         task.index,
-        task.step,
+        msgspec.structs.astuple(task.step),
         task.after,
         task.live,
         task.leaf,

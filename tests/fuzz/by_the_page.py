@@ -259,3 +259,36 @@ def check(wire: bytes) -> None:
         need(plan == b"" and head["seq"] == 0, "a goal's plan and seq")
     else:
         op_id(plan)
+
+
+def small(value: Any, least: int = 0, most: int = (1 << 53) - 1) -> None:
+    number(value, least, most)
+
+
+def check_presence(wire: bytes) -> None:
+    """Say whether the page calls this a presence.
+
+    Raises:
+        Wrong, RecursionError: it doesn't.
+    """
+    need(len(wire) <= 4_096, "too large")
+    travelling = listed(whole(wire, strict=False), 2, 2)
+    need(all(isinstance(part, bytes) for part in travelling), "byte strings")
+    payload, signature = travelling
+    said = mapped(whole(payload))
+    try:
+        key_of(field(said, "peer")).verify(b"swarmtui/presence/1\0" + payload, signature)
+    except (CryptoError, ValueError):
+        raise Wrong("signature") from None
+    for name in ("at", "run", "count"):
+        small(field(said, name))
+    small(said.get("every_ms", 10_000), 1_000, 300_000)
+    for name in ("since", "tokens_per_second_x10", "ops", "said"):
+        small(said.get(name, 0))
+    for name, most in (("role", 40), ("name", 80), ("model", 200), ("machine", 200), ("doing", 80), ("subject", 200)):
+        text(said.get(name, ""), most)
+    for skill in listed(said.get("skills", []), 32):
+        text(skill, 40)
+    fingerprint = said.get("fingerprint", b"")
+    need(isinstance(fingerprint, bytes) and len(fingerprint) <= 32, "fingerprint")
+    need(isinstance(said.get("leaving", False), bool), "leaving")

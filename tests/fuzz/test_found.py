@@ -11,7 +11,11 @@ import pytest
 from swarmtui import config
 from swarmtui.llm import wire
 from swarmtui.peer.discovery import Folder
+from swarmtui.plan.envelope import seal
+from swarmtui.plan.ops import Goal
+from swarmtui.plan.replica import Replica
 from swarmtui.swarm.identities import Identities
+from tests.plan.histories import OPERATOR, START, foreign
 
 
 @pytest.mark.parametrize("value", ["1" * 5_000, "[" * 3_000], ids=["a number too long", "nested too deep"])
@@ -59,3 +63,20 @@ def test_what_is_no_file_in_the_keys_folder_is_passed_over(tmp_path: Path) -> No
     with source.take("scorer") as lease:
         assert lease.name == "scorer-5"
     assert not source.notice
+
+
+def test_a_policy_that_spells_out_a_default_is_no_other_policy() -> None:
+    """The picture left out defaults by identity, so it depended on which of two equal policies came first."""
+    goal = seal(OPERATOR, b"", 0, START, Goal("trip"))
+    policies = [{"need": 1}, {"need": 1, "skills": ["write"], "fan_out": [2, 6]}]
+    steers = [
+        foreign(OPERATOR, goal.id, n, START + n, {"kind": "steer", "act": {"act": "policy", "policy": policy}})
+        for n, policy in enumerate(policies, 1)
+    ]
+    pictures = set()
+    for order in (steers, steers[::-1]):
+        replica = Replica()
+        for op in (goal, *order):
+            replica.add(op)
+        pictures.add(replica.picture(goal.id))
+    assert len(pictures) == 1

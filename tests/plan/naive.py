@@ -307,7 +307,7 @@ class NaivePlan:
         return msgspec.msgpack.encode(
             (
                 self.goal.id,
-                self.policy_at(None),
+                msgspec.structs.astuple(self.policy_at(None)),
                 bool(pauses) and pauses[-1].body.act.on,
                 len(self.held),
                 sorted(self.faulty),
@@ -326,7 +326,7 @@ class NaivePlan:
             maker and maker.body.task,
             maker and maker.id,
             index,
-            self.step(task),
+            msgspec.structs.astuple(self.step(task)),
             self.after(task),
             self.live(task),
             leaf,
