@@ -7,14 +7,13 @@ sees a newcomer publishes the whole set after a short random wait, without what 
 
 from __future__ import annotations
 
-import bisect
 import logging
 import random
 from collections.abc import Iterable
 
 import trio
 
-from swarmtui.plan.ops import Hlc, Op, OpId, PeerId
+from swarmtui.plan.ops import Op, PeerId
 
 from .frames import bundles, put_together
 from .network import Network
@@ -53,7 +52,6 @@ class Spread:
         self._newcomers: list[PeerId] = []
         self._came = trio.Event()
         self._pushed: dict[PeerId, float] = {}
-        self._cursor: tuple[Hlc, OpId] | None = None
         self._same_since = float("inf")
 
     def say(self, ops: Iterable[Op]) -> None:
@@ -134,16 +132,14 @@ class Spread:
                 await self._republish(bundle)
 
     def _next_turn(self) -> list[Op]:
-        """The next piece of the log; the first one somewhere, so that agents don't go round in step."""
+        """A piece of the log, from anywhere, on from its beginning where it ends.
+
+        Each turn is drawn anew: agents that went on from where they began would go round in step if all began while
+        the log was short, and what was said last would come hours later in a large swarm.
+        """
         ops = list(self._store.replica.ops())
-        if not ops:
-            return []
-        if self._cursor is None:
-            self._cursor = self._rng.choice(ops).order
-        start = bisect.bisect_right(ops, self._cursor, key=lambda op: op.order)
-        bundle = next(bundles(ops[start:] or ops, CAROUSEL_BYTES))
-        self._cursor = bundle[-1].order
-        return bundle
+        start = self._rng.randrange(len(ops)) if ops else 0
+        return next(bundles(ops[start:] + ops[:start], CAROUSEL_BYTES), [])
 
     async def _republish(self, bundle: list[Op]) -> None:
         self._store.counters.republished += len(bundle)
