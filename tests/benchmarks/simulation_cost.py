@@ -26,7 +26,7 @@ POLICY = Policy(
     need=2, of=3, rivals=2, rounds=0, fan_out=(3, 4), max_depth=3, patience_s=60, lease_s=60, synthesis="root"
 )
 PEERS = (5, 8, 12, 20, 35, 50, 100, 200, 400)
-DEPTHS = ((2, (2, 3)), (3, (2, 3)), (3, (3, 4)), (4, (3, 4)), (4, (4, 5)), (5, (4, 5)))
+DEPTHS = ((2, (2, 3)), (3, (3, 4)), (4, (4, 5)), (5, (4, 5)), (6, (5, 6)), (7, (5, 6)))
 WIDTH, HEIGHT, MARGIN = 420, 300, 56
 COLOURS = ("#2f6f9f", "#b5533c", "#3f7f4f")
 Series = tuple[str, list[tuple[float, float]]]
