@@ -3,8 +3,8 @@
     python -m tests.fuzz.run --inputs 1000000 [--target NAME …] [--seed N]
     python -m tests.fuzz.run --target op --atheris 300       coverage-guided, for so many seconds (pip install atheris)
 
-Prints inputs a second, exceptions that weren't caught (0 is right), and the memory of this process before and after,
-measured when the first tenth has filled the caches. A batch that raised is printed with how to run it again.
+Prints inputs a second, exceptions that weren't caught (0 is right), and the memory of this process,
+measured half-way, when the caches are full, and at the end. A batch that raised is printed with how to run it again.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def run(name: str, target: Target, inputs: int, seed: int, only: int | None) -> 
     batches = max(1, inputs // target.batch)
     began, raised, warm = time.perf_counter(), 0, 0.0
     for batch in range(batches) if only is None else [only]:
-        if batch == batches // 10:
+        if batch == batches // 2:
             warm = resident_mib()
         try:
             target.feed(SeededDice((name, seed, batch)), target.batch)
