@@ -120,7 +120,8 @@ async def stock(hosts: int, got: Got) -> AsyncIterator[Publish]:
             pubsub.seen_messages.stop()
 
 
-async def measure(name: str, kind: Any, options: argparse.Namespace) -> None:
+async def measure(name: str, kind: Any, options: argparse.Namespace) -> float:
+    """Print one line; returns milliseconds of CPU per delivery."""
     sent: dict[bytes, float] = {}
     delays: list[float] = []
 
@@ -142,16 +143,18 @@ async def measure(name: str, kind: Any, options: argparse.Namespace) -> None:
         used = time.process_time() - cpu - idle * (options.messages / options.rate + 2.5)
     expected = options.messages * (options.hosts - 1)
     ordered = sorted(delays) or [math.nan]
+    per_delivery = 1000 * used / max(1, len(delays))
     p50, p99 = 1000 * statistics.median(ordered), 1000 * ordered[int(0.99 * (len(ordered) - 1))]
     print(
         f"{name:6} {options.hosts} hosts, {options.rate:g}/s of {options.size} B: "
-        f"delivered {len(delays) / expected:7.2%}, CPU {1000 * used / max(1, len(delays)):5.2f} ms/delivery, "
+        f"delivered {len(delays) / expected:7.2%}, CPU {per_delivery:5.2f} ms/delivery, "
         f"p50 {p50:6.1f} ms, p99 {p99:7.1f} ms, idle {idle:6.2%} of a core",
         flush=True,
     )
+    return per_delivery
 
 
-def main() -> None:
+def options_of(arguments: list[str] | None = None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--hosts", type=int, default=10)
     parser.add_argument("--messages", type=int, default=200)
@@ -159,7 +162,11 @@ def main() -> None:
     parser.add_argument("--size", type=int, default=600)
     parser.add_argument("--idle", type=float, default=10, help="seconds to measure the idle CPU")
     parser.add_argument("--skip-stock", action="store_true")
-    options = parser.parse_args()
+    return parser.parse_args(arguments)
+
+
+def main() -> None:
+    options = options_of()
     logging.disable(logging.ERROR)
     if not options.skip_stock:
         trio.run(measure, "stock", stock, options)
