@@ -87,10 +87,10 @@ class Intruder:
                 return
 
     def _again(self) -> None:
-        """Another op in a slot that is used."""
+        """Another op in a slot that is used, or a storm of them."""
         op = self.dice.choose(self.ops)
-        who = _person(op.author)
-        self._say(who, bodies(self.dice, self._ids), op.plan, op.seq)
+        for _ in range(self.dice.choose([1, 1, 1, 12])):
+            self._say(_person(op.author), bodies(self.dice, self._ids), op.plan, op.seq)
 
     def _follow(self, op: Op) -> None:
         """Something that refers to an op (or a task that it makes) as it should, for once."""
