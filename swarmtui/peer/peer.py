@@ -27,6 +27,7 @@ from .journal import Journal
 from .limits import Counters
 from .network import Event, Frame, Joined, Left, Network, NetworkError
 from .presence import Card, Heard, Presence, Presences
+from .recall import Recall
 from .repair import Refused, Repair
 from .settle import Settling
 from .spread import Spread
@@ -47,7 +48,6 @@ STOPPED_S = 3.0
 LEAVE_S = 1.0
 GOODBYE_S = 0.2
 """For the goodbye to be on its way before the network closes."""
-LOAD_SLICE = 200
 
 
 class Peer:
@@ -77,7 +77,7 @@ class Peer:
             silent: publish nothing, ask nothing, answer nothing (an observer).
             card: what it says of itself.
             fresh: the identity was made just now, so it can't have spoken before (see settle.py).
-            plans: the only plans to take from the journal; None: all.
+            plans: the only plans to take from the journal at the start (see recall.py); None: all.
             opener: checks ops; remembers what it has checked.
         """
         self.identity = identity
@@ -92,7 +92,6 @@ class Peer:
         self.replica = Replica()
         self._rng = rng
         self._journal = journal
-        self._load_plans = plans
         self._watches: list[Watch] = []
         self._presences = Presences(identity.peer_id, now_ms)
         self._store = Store(
@@ -105,6 +104,7 @@ class Peer:
             self._changed,
             self._presences.heard.__contains__,
         )
+        self._recall = Recall(self._store, journal, plans)
         self._spread = Spread(self._store, network, self._presences, rng)
         self._repair = Repair(self._store, network, self._presences, rng)
         self._settling = Settling(fresh, self._store, network, self._presences.heard, self._repair)
@@ -223,6 +223,7 @@ class Peer:
         if changes:
             for watch in self._watches:
                 watch.tell(changes)
+            self._recall.met(changes.plans)
 
     def _presence_changed(self) -> None:
         for watch in self._watches:
@@ -238,7 +239,7 @@ class Peer:
             NetworkError: the network can't be joined, or has ended.
         """
         self._started = self._ticked = trio.current_time()
-        await self._load()
+        await self._recall.start()
         send, receive = trio.open_memory_channel[Event](EVENTS)
         network_scope = trio.CancelScope()
         try:
@@ -275,7 +276,7 @@ class Peer:
     def _start_tasks(self, tasks: trio.Nursery, receive: trio.MemoryReceiveChannel[Event]) -> None:
         services: list[Callable[[], Awaitable[None]]] = [partial(self._receive, receive), self._tick]
         if self._journal is not None:
-            services.append(self._write)
+            services += [self._write, self._recall.run]
         if not self.silent:
             spread = self._spread
             services += [
@@ -303,20 +304,6 @@ class Peer:
             await self._spread.flush()
             await self._herald.send(leaving=True)
             await trio.sleep(GOODBYE_S)  # publishing queues; closing the network now would drop it
-
-    async def _load(self) -> None:
-        if self._journal is None:
-            return
-        slice_: list[Op] = []
-        for op in self._journal.load():
-            if self._load_plans is not None and op.plan not in self._load_plans:
-                continue
-            slice_.append(op)
-            if len(slice_) == LOAD_SLICE:
-                self._store.load(slice_)
-                slice_ = []
-                await trio.lowlevel.checkpoint()
-        self._store.load(slice_)
 
     async def _write(self) -> None:
         """Write what came from others to the journal, in batches."""

@@ -202,6 +202,11 @@ class Store:
         self.flush()
         return True
 
+    def note_own(self, op: Op) -> None:
+        """If an op is our own, its number is used."""
+        if op.author == self.me:
+            self.next_own[op.plan] = max(self.next_own.get(op.plan, 0), op.seq + 1)
+
     def release_held(self) -> None:
         """Take the held ops whose time has come."""
         due = self.holding.due(self.clock)
@@ -247,8 +252,7 @@ class Store:
         return not self._held_back(op)
 
     def _held_back(self, op: Op) -> bool:
-        if op.author == self.me:  # counts although it may have to wait: the number is used
-            self.next_own[op.plan] = max(self.next_own.get(op.plan, 0), op.seq + 1)
+        self.note_own(op)  # also of one that has to wait
         if self.clock.ahead_ms(op.hlc) <= MAX_AHEAD_MS:
             return False
         if self.holding.add(op):

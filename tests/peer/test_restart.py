@@ -179,3 +179,28 @@ async def test_a_plan_chosen_by_id_is_the_only_one_loaded(
     one = await world.start(1, journal=Journal(tmp_path / "j"), plans=[given[1].id])
     assert list(one.replica.plans) == [given[1].id]
     world.stop_all()
+
+
+async def test_what_it_said_in_a_plan_it_doesnt_take_up_is_never_said_again(
+    nursery: trio.Nursery, autojump_clock: MockClock, tmp_path: Path
+) -> None:
+    """Its last words may be in its journal alone: it was cut off, or killed before they were on their way."""
+    world = World(nursery)
+    one = await world.start(1, journal=Journal(tmp_path / "j"))
+    two = await world.start(2)
+    (old,) = await two.say(b"", goal("old"))
+    await until(world.equal)
+    world.hub.down(one.peer_id)
+    (unheard,) = await one.say(old.id, draft(old.id, "unheard"))
+    (new,) = await one.say(b"", goal("new"))
+    await world.end(1, abrupt=True)
+    one = await world.start(1, journal=Journal(tmp_path / "j"), plans=[new.id], fresh=False)
+    assert old.id not in one.replica.plans
+    await until(lambda: old.id in one.replica.plans)
+    (said,) = await one.say(old.id, draft(old.id, "again"))
+    assert said.seq == 1
+    await until(world.equal)
+    assert not two.replica.plans[old.id].faulty
+    # Its words are heard after all, once somebody else brings the plan back.
+    assert two.replica.get(unheard.id) is not None
+    world.stop_all()
