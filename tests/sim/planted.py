@@ -18,6 +18,7 @@ from swarmtui.agents.agent import Agent
 from swarmtui.agents.executor import Executor, Holders
 from swarmtui.peer import intake, peer, repair, spread, store
 from swarmtui.peer.herald import Herald
+from swarmtui.peer.recall import Recall
 from swarmtui.peer.repair import Repair
 from swarmtui.peer.spread import Spread
 from swarmtui.peer.store import Store
@@ -400,10 +401,10 @@ def _(patch: Patch) -> None:
 def _(patch: Patch) -> None:
     """the journal isn't read at the start"""
 
-    async def load(self: peer.Peer) -> None:
+    async def start(self: Recall) -> None:
         pass
 
-    patch.setattr(peer.Peer, "_load", load)
+    patch.setattr(Recall, "start", start)
 
 
 # --- agents
