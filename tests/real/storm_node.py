@@ -15,6 +15,8 @@ import psutil
 import trio
 
 from swarmtui.config import load
+from swarmtui.plan.ops import Claim, Result
+from swarmtui.plan.replica import Replica
 from swarmtui.swarm import Swarm
 
 
@@ -25,6 +27,7 @@ class Node:
         self.swarm = swarm
         self.process = psutil.Process()
         self.facts: dict[str, Any] = {}
+        self.tasks = 0
 
     async def look(self) -> str:
         """Fill `facts`. Runs in the swarm's thread, so that nothing moves meanwhile."""
@@ -40,9 +43,42 @@ class Node:
                 for plan in plans
             },
             "faulty": sorted(set().union(*(plan.faulty for plan in plans))),
-            "tasks": trio.lowlevel.current_statistics().tasks_living,
+            "members": {
+                peer: member.peer.replica.fingerprint.hex() for peer, member in self.swarm._crew._members.items()
+            },
+            "notices": [notice.text for notice in self.swarm.latest.notices],
         }
+        self.facts |= self._work(replica)
         return ""
+
+    @staticmethod
+    def _work(replica: Replica) -> dict[str, Any]:
+        """Every result op per task, in the order in which they count, and how often a claim was taken over."""
+        results: dict[str, list[str]] = {}
+        takeovers = 0
+        for op in replica.ops():
+            if isinstance(op.body, Result) and (claim := replica.get(op.body.claim)) and isinstance(claim.body, Claim):
+                results.setdefault(claim.body.task.hex(), []).append(op.id.hex())
+            elif isinstance(op.body, Claim) and op.body.prior:
+                prior = replica.get(op.body.prior)
+                takeovers += prior is not None and prior.author != op.author
+        return {"work": results, "takeovers": takeovers}
+
+    async def _count(self) -> str:
+        self.tasks = trio.lowlevel.current_statistics().tasks_living
+        return ""
+
+    def figures(self) -> dict[str, Any]:
+        """What this process takes now; cheap to ask."""
+        self.swarm._command(self._count).result(30)
+        return {
+            "tasks": self.tasks,
+            "ops": self.swarm.latest.ops,
+            "rss_kb": self.process.memory_info().rss // 1024,
+            "fds": self.process.num_fds(),
+            "threads": self.process.num_threads(),
+            "errors": sum(member.peer.counters.errors for member in list(self.swarm._crew._members.values())),
+        }
 
     def state(self) -> dict[str, Any]:
         self.swarm._command(self.look).result(30)
@@ -52,9 +88,7 @@ class Node:
             "agents": {agent.peer: agent.role for agent in view.agents if agent.local},
             "faults": [agent.fault for agent in view.agents if agent.fault],
             "sent": self.swarm.summary["sent"],
-            "rss_kb": self.process.memory_info().rss // 1024,
-            "fds": self.process.num_fds(),
-            "threads": self.process.num_threads(),
+            **self.figures(),
         }
 
 
@@ -70,7 +104,10 @@ def main() -> None:
             what, _, rest = line.strip().partition(" ")
             if what == "goal":
                 swarm.give_goal(rest).result(30)
-            answer = {"error": str(swarm.error)} if swarm.error else node.state()
+            if swarm.error:
+                answer: dict[str, Any] = {"error": str(swarm.error)}
+            else:
+                answer = node.figures() if what == "figures" else node.state()
             sys.stdout.write(json.dumps(answer) + "\n")
             sys.stdout.flush()
     finally:
