@@ -5,8 +5,12 @@ from __future__ import annotations
 import json
 import re
 import time
+from typing import TYPE_CHECKING
 
 import click
+
+if TYPE_CHECKING:
+    from swarmtui.sim.scenario import Scenario
 
 LABELS = {
     "runs": "runs",
@@ -48,6 +52,7 @@ def _span(context: click.Context, parameter: click.Parameter, value: str) -> tup
 @click.option("--seed", type=int, metavar="S", help="Run this one alone.")
 @click.option("--peers", callback=_span, default="5..12", metavar="N", help="Members of a swarm, fewest-most.")
 @click.option("--faults", metavar="A,B", help="Kinds of faults, all in each run; default: drawn anew for each.")
+@click.option("--thin", is_flag=True, help="Large swarms: few agents, many that only hold, a fifth hostile.")
 @click.option("--jobs", type=click.IntRange(1), default=1, metavar="J", help="Processes.")
 @click.option("--json", "as_json", is_flag=True, help="Figures as one JSON object.")
 @click.option("--trace", is_flag=True, help="With --seed: show every event.")
@@ -57,6 +62,7 @@ def simulate(
     seed: int | None,
     peers: tuple[int, int],
     faults: str | None,
+    thin: bool,
     jobs: int,
     as_json: bool,
     trace: bool,
@@ -66,21 +72,24 @@ def simulate(
     Exit 1 if anything that has to hold didn't, with the command that replays it.
     """
     from swarmtui.sim.dice import KINDS
-    from swarmtui.sim.figures import Figures, many
+    from swarmtui.sim.figures import Figures, drawn, many
 
     if trace and seed is None:
         raise click.UsageError("--trace shows one run: say which by --seed S")
     if peers[0] < 4:
         raise click.UsageError("a swarm needs an operator, a decomposer, a scorer and an executor: 4 peers")
+    if thin and (peers[1] < 40 or faults is not None):
+        raise click.UsageError("--thin draws its own faults, for swarms of at least 40: add --peers N")
     kinds = tuple(part.strip() for part in faults.split(",") if part.strip()) if faults is not None else None
     unknown = sorted(set(kinds or ()) - set(KINDS))
     if unknown:
         raise click.UsageError(f"no such fault: {', '.join(unknown)}. There are: {', '.join(KINDS)}")
     if seed is not None:
-        return _one(seed, peers, kinds, trace, as_json)
+        return _one(drawn(seed, peers, kinds, thin), trace, as_json)
     figures, began = Figures(), time.perf_counter()
     again = f"--peers {peers[0]}..{peers[1]}" + (f" --faults {','.join(kinds)}" if kinds is not None else "")
-    for outcome in many(range(seeds[0], seeds[1] + 1), peers, kinds, jobs):
+    again += " --thin" if thin else ""
+    for outcome in many(range(seeds[0], seeds[1] + 1), peers, kinds, jobs, thin):
         figures.add(outcome)
         if not outcome.good:
             click.echo(f"✗ seed {outcome.seed}: swarmtui simulate --seed {outcome.seed} {again} --trace", err=True)
@@ -97,25 +106,23 @@ def simulate(
     return 1 if figures.bad else 0
 
 
-def _one(seed: int, peers: tuple[int, int], kinds: tuple[str, ...] | None, trace: bool, as_json: bool) -> int:
-    """Run one seed and tell what came of it."""
+def _one(scenario: Scenario, trace: bool, as_json: bool) -> int:
+    """Run one scenario and tell what came of it."""
     import msgspec
 
-    from swarmtui.sim.dice import scenario
     from swarmtui.sim.run import run
 
-    drawn = scenario(seed, peers, kinds)
     if trace:
-        for number, member in enumerate(drawn.members):
+        for number, member in enumerate(scenario.members):
             click.echo(f"member {number}: {member}")
-        click.echo(f"policy: {drawn.policy}")
-    outcome = run(drawn, click.echo if trace else None)
+        click.echo(f"policy: {scenario.policy}")
+    outcome = run(scenario, click.echo if trace else None)
     if as_json:
         click.echo(msgspec.json.encode(outcome).decode())
     else:
         click.echo(
-            f"seed {seed}: {outcome.peers} peers, {outcome.ops} ops, {outcome.tasks} tasks done, healed at "
-            f"{drawn.heal_s:.0f} s, done {outcome.finished_s:.0f} s later, trace {outcome.digest}"
+            f"seed {outcome.seed}: {outcome.peers} peers, {outcome.ops} ops, {outcome.tasks} tasks done, healed at "
+            f"{scenario.heal_s:.0f} s, done {outcome.finished_s:.0f} s later, trace {outcome.digest}"
         )
         for violation in outcome.violations:
             click.echo(f"✗ {violation.rule}: {violation.what}")

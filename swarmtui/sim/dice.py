@@ -74,13 +74,23 @@ def crowd(seed: int, peers: int) -> Scenario:
         played = tuple(sorted(rng.sample(tricks, 4))) if role == "hostile" else ()
         members.append(Member(role=role, joins_s=joins, tricks=played, every_s=max(3.0, hostile * 2.0)))
     scorers = tuple(identity_of(seed, number).peer_id for number, role in enumerate(roles) if role == "scorer")
-    policy = Policy(need=4, of=7, scorers=scorers, max_depth=3, lease_s=25, patience_s=40, rounds=1, synthesis="root")
+    policy = Policy(
+        need=4,
+        of=7,
+        scorers=scorers,
+        max_depth=3,
+        lease_s=25,
+        patience_s=40,
+        rounds=1,
+        fan_out=(3, 6),
+        synthesis="root",
+    )
     first = roles.index("executor")
     faults: list[Fault] = [
         Weather(at=5, until=45, loss=rng.choice((0.1, 0.3)), duplicate=0.1, reorder=0.3, delay=(0.01, 0.5)),
         Cut(at=10, until=30, shape=rng.choice(("halves", "one-way", "islands"))),
-        Crash(member=first, when=Said(kind="claim", then_s=1.0)),
-        Stop(member=first + 1, when=Said(kind="claim", then_s=1.0), for_s=40.0),
+        *(Crash(member=first + n, when=Said(kind="claim", then_s=1.0 + n)) for n in range(3)),
+        *(Stop(member=first + n, when=Said(kind="claim", then_s=1.0), for_s=45.0) for n in range(3, 5)),
     ]
     return Scenario(
         seed=seed,
@@ -89,7 +99,7 @@ def crowd(seed: int, peers: int) -> Scenario:
         faults=tuple(faults),
         heal_s=60.0,
         degree=8,
-        tokens_per_second=20.0,
+        tokens_per_second=8.0,
     )
 
 

@@ -8,24 +8,34 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 
-from .dice import scenario
+from .dice import crowd, scenario
 from .judgement import Outcome
 from .run import run
+from .scenario import Scenario
 
 CHUNK = 8
 """Seeds that a worker process takes at once."""
 
 
-def one(seed: int, peers: tuple[int, int], kinds: Collection[str] | None) -> Outcome:
+def drawn(seed: int, peers: tuple[int, int], kinds: Collection[str] | None, thin: bool = False) -> Scenario:
+    """A seed's scenario; `thin`: a large swarm with few agents (of the greater number of peers)."""
+    return crowd(seed, peers[1]) if thin else scenario(seed, peers, kinds)
+
+
+def one(seed: int, peers: tuple[int, int], kinds: Collection[str] | None, thin: bool = False) -> Outcome:
     """Draw and run one scenario."""
-    return run(scenario(seed, peers, kinds))
+    return run(drawn(seed, peers, kinds, thin))
 
 
 def many(
-    seeds: Sequence[int], peers: tuple[int, int], kinds: Collection[str] | None = None, jobs: int = 1
+    seeds: Sequence[int],
+    peers: tuple[int, int],
+    kinds: Collection[str] | None = None,
+    jobs: int = 1,
+    thin: bool = False,
 ) -> Iterator[Outcome]:
     """Run many seeds, in processes of their own if `jobs` is more than 1; in the order of the seeds."""
-    ask = partial(one, peers=peers, kinds=kinds)
+    ask = partial(one, peers=peers, kinds=kinds, thin=thin)
     if jobs <= 1 or len(seeds) == 1:
         yield from map(ask, seeds)
         return

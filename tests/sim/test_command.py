@@ -49,8 +49,15 @@ def test_one_seed_with_its_trace() -> None:
     assert json.loads(again)["digest"] in text
 
 
+def test_a_large_swarm_with_few_agents() -> None:
+    code, text = asked("--seeds", "1", "--peers", "60", "--thin", "--json")
+    assert code == 0, text
+    assert json.loads(text)["peers"] == 60
+
+
 @pytest.mark.parametrize(
-    "wrong", [["--seeds", "9..1"], ["--faults", "meteors"], ["--trace"], ["--peers", "2"], ["--seeds", "many"]]
+    "wrong",
+    [["--seeds", "9..1"], ["--faults", "meteors"], ["--trace"], ["--peers", "2"], ["--seeds", "many"], ["--thin"]],
 )
 def test_what_makes_no_sense(wrong: list[str]) -> None:
     assert asked(*wrong)[0] == 2
