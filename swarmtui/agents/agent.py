@@ -244,8 +244,10 @@ class Agent:
             try:
                 if job.hesitate_s:
                     await trio.sleep(self.rng.uniform(0, job.hesitate_s))
-                self.show(job.doing, job.task.title)
-                await job.run()
+                await self.peer.settled(job.plan.id)
+                if job.useful():  # a restarted agent may just have heard that it had done it before
+                    self.show(job.doing, job.task.title)
+                    await job.run()
             except ModelError as error:
                 trouble = str(error) or type(error).__name__
             except Exception as error:
@@ -343,7 +345,15 @@ class Agent:
             self.peer.show(doing, subject)
 
     async def say(self, plan: Plan, *bodies: Body) -> list[Op]:
-        """Publish. What it says makes many a job pointless: that doesn't end the saying."""
+        """Publish. What it says makes many a job pointless: that doesn't end the saying.
+
+        What is heard while it may not speak yet does: a restarted agent's words may be needless by then.
+        """
+        before = self.peer.replica.fingerprint
+        await self.peer.settled(plan.id)
+        if self.peer.replica.fingerprint != before and self._current is not None and not self._current.useful():
+            self._drop("pointless")
+            await trio.lowlevel.checkpoint()
         self._saying = True
         try:
             return await self.peer.say(plan.id, *bodies)

@@ -196,8 +196,7 @@ class Peer:
             raise ValueError("a silent peer says nothing")
         if plan_id and plan_id not in self.replica.plans:
             raise ValueError("that plan isn't known here")
-        if plan_id:
-            await self._settling.wait(plan_id)
+        await self.settled(plan_id)
         ops = self._seal(plan_id, bodies)
         if not self._store.say(ops):
             raise ValueError("this peer has said as much as a replica keeps of one author")
@@ -208,6 +207,14 @@ class Peer:
         self._spread.say(ops)
         await trio.lowlevel.checkpoint()
         return ops
+
+    async def settled(self, plan_id: OpId) -> None:
+        """Wait until this identity may speak in a plan: a restarted one first hears what it has said before.
+
+        Who decides what to say should wait before: what comes meanwhile may have made it pointless.
+        """
+        if plan_id:
+            await self._settling.wait(plan_id)
 
     def _seal(self, plan_id: OpId, bodies: Sequence[Body]) -> list[Op]:
         seq = max(self.replica.next_seq(plan_id, self.peer_id), self._store.next_own.get(plan_id, 0)) if plan_id else 0

@@ -5,9 +5,9 @@ after a power cut) doesn't know what it said before, but the others do. So befor
 didn't start in this run, it waits until it holds all that each agent connected to it holds; then it goes on after the
 highest own seq that it has seen. The wait is bounded: a neighbour that can't be asked mustn't silence it for good.
 
-Spared the wait: an identity that was made just now (it can't have said anything), and a peer that has met nobody (all
-that can be known is in its journal). What only a peer knows that is cut off meanwhile can't be learned; the two ops
-then meet later, the lower id counts, and everybody sees it.
+Spared the wait: an identity that was made just now (it can't have said anything), and a peer that has met nobody in
+its first seconds (all that can be known is in its journal). What only a peer knows that is cut off meanwhile can't be
+learned; the two ops then meet later, the lower id counts, and everybody sees it.
 """
 
 from __future__ import annotations
@@ -27,6 +27,8 @@ SETTLE_S = 30.0
 """The longest wait."""
 MEET_S = 2.0
 """After the first contact, so that the others' presences have come."""
+ALONE_S = 3.0
+"""To meet somebody at all: a journal that lost its end, after a power cut, looks like a whole one."""
 LOOK_S = 1.0
 
 
@@ -45,11 +47,15 @@ class Settling:
         self._agreed: dict[OpId, set[PeerId]] = {}
         self._something = trio.Event()
         self._met_at: float | None = None
+        self._meeting = trio.Event()
+        self._alone = False
+        """It has waited for somebody in vain."""
 
     def met(self) -> None:
         """Somebody was heard or joined."""
         if self._met_at is None:
             self._met_at = trio.current_time()
+            self._meeting.set()
 
     def agreed(self, peer: PeerId) -> None:
         """We hold all that this peer holds now."""
@@ -67,7 +73,13 @@ class Settling:
 
     async def wait(self, plan: OpId) -> None:
         """Wait until we may speak in this plan, SETTLE_S at most."""
-        if self._fresh or self._met_at is None or plan in self._plans:
+        if self._fresh or plan in self._plans:
+            return
+        if self._met_at is None and not self._alone:
+            with trio.move_on_after(ALONE_S):
+                await self._meeting.wait()
+            self._alone = True
+        if self._met_at is None:
             return
         with trio.move_on_after(SETTLE_S):
             await trio.sleep_until(self._met_at + MEET_S)

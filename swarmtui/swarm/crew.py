@@ -97,6 +97,7 @@ class Crew:
                     self._operator = Operator((await self._join("operator", "you")).peer)
                 await nursery.start(self._camera.run)
                 started()
+                await self._catch_up()
                 for role, count in agents:
                     for _ in range(count):
                         await self._add_configured(role)
@@ -123,6 +124,16 @@ class Crew:
             if plan is not None and not plan.done:
                 return (plan.id,)
         return ()
+
+    async def _catch_up(self) -> None:
+        """Before the agents go on with a plan, hear what the swarm knows of it.
+
+        They know each other only, and the operator's peer the others: what is missing in a torn journal they would
+        miss together, and do and say it again.
+        """
+        if self._operator is not None:
+            for plan in self._plans:
+                await self._operator.peer.settled(plan)
 
     async def _close(self) -> None:
         with trio.CancelScope(shield=True), trio.move_on_after(6):

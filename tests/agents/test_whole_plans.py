@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import random
+from pathlib import Path
 
 import pytest
 import trio
 from trio.testing import MockClock
 
+from swarmtui.peer.journal import Journal
 from swarmtui.peer.memory import Faults, reproducible
 from swarmtui.plan.clock import to_seconds
 from swarmtui.plan.ops import Claim, Note, Pause, Pick, Release, Result, Retry, Veto
@@ -143,6 +145,29 @@ async def test_a_restarted_executor_goes_on_with_what_it_held(autojump_clock: Mo
         await village.add("executor", identity=slow.peer.identity)
         await until(you.peer, lambda: plan_of(you.peer, op.id).done, 300)
         assert all(len(task.chain) <= 1 for task in plan_of(you.peer, op.id).tasks.values())
+        nursery.cancel_scope.cancel()
+
+
+async def test_an_executor_whose_journal_is_torn_does_nothing_again(autojump_clock: MockClock, tmp_path: Path) -> None:
+    """It remembers its claims, not that it has done the work; it's quicker at the work than the others tell it."""
+    async with trio.open_nursery() as nursery:
+        village = Village(nursery)
+        you = await village.operator()
+        await village.add_all(("decomposer", "scorer", "scorer"))
+        executor = await village.add("executor")
+        op = await you.give(goal(max_depth=1, lease_s=3000, fan_out=(4, 4)))
+        plan = plan_of(you.peer, op.id)
+        await until(you.peer, lambda: any(task.result for task in plan.tasks.values()), 300)
+        village.crash(executor)
+        await trio.sleep(5)
+        journal = Journal(tmp_path / "torn")
+        journal.append(op for op in you.peer.replica.ops() if not isinstance(op.body, Result))
+        quick = CodeModel(random.Random(3), seconds=0.01)
+        await village.add("executor", quick, identity=executor.peer.identity, journal=journal)
+        await until(you.peer, lambda: plan.done, 300)
+        results = [op.body.claim for op in you.peer.replica.ops() if isinstance(op.body, Result)]
+        assert len(results) == len(set(results)) == 5
+        assert not plan.faulty
         nursery.cancel_scope.cancel()
 
 

@@ -11,6 +11,7 @@ import trio
 from swarmtui.agents import Agent, AgentSettings, make
 from swarmtui.agents.operator import Operator
 from swarmtui.llm.model import Likelihood, ModelError, Reply, Request
+from swarmtui.peer.journal import Journal
 from swarmtui.peer.memory import Faults, MemoryHub
 from swarmtui.peer.peer import Card, Peer
 from swarmtui.plan.envelope import Identity
@@ -113,13 +114,20 @@ class Village:
     def now_ms(self) -> int:
         return EPOCH_MS + int(trio.current_time() * 1000)
 
-    def peer(self, role: str, identity: Identity | None = None, skills: tuple[str, ...] = ()) -> Peer:
+    def peer(
+        self,
+        role: str,
+        identity: Identity | None = None,
+        skills: tuple[str, ...] = (),
+        journal: Journal | None = None,
+    ) -> Peer:
         number = next(self._numbers)
         identity = identity or Identity.from_seed(self.rng.randbytes(32))
         card = Card(name=f"{role[:1]}{number}", role=role, skills=skills, model="code")
         network = self.hub.network(identity.peer_id)
         rng = random.Random(self.rng.random())
-        return Peer(identity, network, now_ms=self.now_ms, rng=rng, silent=role == "observer", card=card)
+        silent = role == "observer"
+        return Peer(identity, network, now_ms=self.now_ms, rng=rng, silent=silent, card=card, journal=journal)
 
     async def add(
         self,
@@ -128,9 +136,10 @@ class Village:
         *,
         identity: Identity | None = None,
         skills: tuple[str, ...] = ("write",),
+        journal: Journal | None = None,
     ) -> Agent:
         """Start an agent and its peer."""
-        peer = self.peer(role, identity, skills)
+        peer = self.peer(role, identity, skills, journal)
         model = model or CodeModel(random.Random(self.rng.random()))
         settings = AgentSettings(name=peer.card.name, skills=skills)
         agent = make(role, peer, model, random.Random(self.rng.random()), settings)

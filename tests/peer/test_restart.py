@@ -10,7 +10,7 @@ from trio.testing import MockClock
 
 from swarmtui.peer.journal import Journal
 from swarmtui.peer.network import NetworkError
-from swarmtui.peer.settle import SETTLE_S
+from swarmtui.peer.settle import ALONE_S, SETTLE_S
 from swarmtui.plan.ops import Op
 
 from .world import World, draft, goal, identity, note, now_ms, op, until
@@ -50,7 +50,7 @@ async def test_a_restart_goes_on_where_it_stopped(
     world.stop_all()
 
 
-async def test_alone_with_its_journal_it_waits_for_nobody(
+async def test_alone_with_its_journal_it_looks_for_somebody_once(
     nursery: trio.Nursery, autojump_clock: MockClock, tmp_path: Path
 ) -> None:
     world = World(nursery)
@@ -60,7 +60,9 @@ async def test_alone_with_its_journal_it_waits_for_nobody(
     one = await world.start(1, journal=Journal(tmp_path / "one.journal"), fresh=False)
     began = trio.current_time()
     (said,) = await one.say(given.id, draft(given.id))
-    assert (said.seq, trio.current_time()) == (1, began)
+    assert (said.seq, trio.current_time()) == (1, began + ALONE_S)
+    (said,) = await one.say(given.id, draft(given.id))
+    assert (said.seq, trio.current_time()) == (2, began + ALONE_S)
     world.stop_all()
 
 

@@ -57,7 +57,7 @@ class Chaos:
         self.listeners: list[Process] = []
         self.counts: Counter[str] = Counter()
         self.forgetful: set[str] = set()
-        """Peers that came back without a journal."""
+        """Peers that came back without (the end of) their journal."""
         self.ended: list[str] = []
         """Processes that ended though nobody had killed them."""
         self.curves = Curves()
@@ -140,7 +140,7 @@ class Chaos:
             for victim in self.rng.sample(mortal, max(1, len(mortal) // 2)):
                 self.end(victim)
         elif what < 0.55:
-            self.end(self.rng.choice(mortal), forget=self.rng.random() < 0.2)
+            self.end(self.rng.choice(mortal), self.rng.choice(("", "", "", "journals lost", "journals torn")))
         else:
             victim = self.rng.choice(well)
             victim.signal(signal.SIGSTOP)
@@ -148,16 +148,18 @@ class Chaos:
             self.counts["SIGSTOP"] += 1
             self._mend_later(12.0, "go on", victim)
 
-    def end(self, victim: Process, forget: bool = False) -> None:
-        """SIGKILL a process, perhaps lose its journal, start it again later."""
-        if forget:
+    def end(self, victim: Process, loss: str = "") -> None:
+        """SIGKILL a process, perhaps with the loss of its journal or of what was written last; start it again later."""
+        if loss:
             with contextlib.suppress(Silent):
                 self.forgetful.update(victim.ask(seconds=PATIENT_S)["members"])
-                self.counts["journals lost"] += 1
-                victim.kill()
-                victim.forget()
         victim.kill()
         self.counts["SIGKILL"] += 1
+        self.counts[loss] += bool(loss)
+        if loss == "journals lost":
+            victim.forget()
+        elif loss:
+            victim.tear(self.rng.random())
         self._mend_later(5.0, "start", victim)
 
     def unplug(self) -> None:
@@ -261,7 +263,7 @@ class Chaos:
     def figures(self, state: dict[str, Any]) -> dict[str, Any]:
         """What happened, as plain data. `state`: what all have come to."""
         again = sum(len(results) - 1 for results in state["work"].values())
-        return dict(self.counts) | {
+        return {name: count for name, count in self.counts.items() if count} | {
             "processes": len(self.all),
             "peers": sum(len(process.ask()["members"]) for process in [*self.all, *self.listeners]),
             "plans": len(state["done"]),

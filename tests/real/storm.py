@@ -140,6 +140,11 @@ class Process:
         """Lose the journal; the keys stay."""
         shutil.rmtree(self.folder / "journals", ignore_errors=True)
 
+    def tear(self, share: float) -> None:
+        """Lose what the journal's log holds beyond a share of it, as a power cut may."""
+        for log in (self.folder / "journals").glob("*-wal"):
+            os.truncate(log, int(log.stat().st_size * share))
+
 
 class Storm:
     """The processes, what befalls them, and what's measured."""
