@@ -209,10 +209,12 @@ class Peer:
         return ops
 
     async def settled(self, plan_id: OpId) -> None:
-        """Wait until this identity may speak in a plan: a restarted one first hears what it has said before.
+        """Wait until this peer may speak in a plan: after a restart or a stop it first hears what it has missed.
 
         Who decides what to say should wait before: what comes meanwhile may have made it pointless.
         """
+        if trio.current_time() - self._ticked > TICK_S + STOPPED_S:
+            self._look_at_clock()
         if plan_id:
             await self._settling.wait(plan_id)
 
@@ -324,17 +326,22 @@ class Peer:
         self._ticked = trio.current_time()
         while True:
             await trio.sleep(TICK_S)
-            now = trio.current_time()
-            stopped, self._ticked = now - self._ticked - TICK_S, now
-            if stopped > STOPPED_S:
-                self._presences.excuse(stopped)
-                self._started += stopped
-            gone = self._presences.drop_silent(now)
+            self._look_at_clock()
+            gone = self._presences.drop_silent(trio.current_time())
             for peer in gone:
                 self._repair.forget(peer)
             if gone:
                 self._presence_changed()
             self._guard("held ops", self._store.release_held)
+
+    def _look_at_clock(self) -> None:
+        """If this process was stopped (a laptop that slept), the silence wasn't the others' and their words wait."""
+        now = trio.current_time()
+        stopped, self._ticked = now - self._ticked - TICK_S, now
+        if stopped > STOPPED_S:
+            self._presences.excuse(stopped)
+            self._started += stopped
+            self._settling.woke()
 
     # --- what comes in
 

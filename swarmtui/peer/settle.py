@@ -5,6 +5,8 @@ after a power cut) doesn't know what it said before, but the others do. So befor
 didn't start in this run, it waits until it holds all that each agent connected to it holds; then it goes on after the
 highest own seq that it has seen. The wait is bounded: a neighbour that can't be asked mustn't silence it for good.
 
+A process that was stopped and goes on waits in the same way, so that it doesn't act on what was so before.
+
 Spared the wait: an identity that was made just now (it can't have said anything), and a peer that has met nobody in
 its first seconds (all that can be known is in its journal). What only a peer knows that is cut off meanwhile can't be
 learned; the two ops then meet later, the lower id counts, and everybody sees it.
@@ -56,6 +58,14 @@ class Settling:
         if self._met_at is None:
             self._met_at = trio.current_time()
             self._meeting.set()
+
+    def woke(self) -> None:
+        """This process was stopped: what it decides on is old, and what was said meanwhile is still in the pipes."""
+        self._fresh = False
+        self._plans.clear()
+        self._agreed.clear()
+        if self._met_at is not None:
+            self._met_at = trio.current_time()
 
     def agreed(self, peer: PeerId) -> None:
         """We hold all that this peer holds now."""

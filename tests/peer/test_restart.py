@@ -10,7 +10,7 @@ from trio.testing import MockClock
 
 from swarmtui.peer.journal import Journal
 from swarmtui.peer.network import NetworkError
-from swarmtui.peer.settle import ALONE_S, SETTLE_S
+from swarmtui.peer.settle import ALONE_S, MEET_S, SETTLE_S
 from swarmtui.plan.ops import Op
 
 from .world import World, draft, goal, identity, note, now_ms, op, until
@@ -205,4 +205,25 @@ async def test_what_it_said_in_a_plan_it_doesnt_take_up_is_never_said_again(
     assert not two.replica.plans[old.id].faulty
     # Its words are heard after all, once somebody else brings the plan back.
     assert two.replica.get(unheard.id) is not None
+    world.stop_all()
+
+
+async def test_a_peer_that_was_stopped_hears_first_what_it_missed(
+    nursery: trio.Nursery, autojump_clock: MockClock
+) -> None:
+    world = World(nursery, delay=(0.5, 1.0))
+    one, two = await world.started(range(1, 3))
+    (given,) = await two.say(b"", goal())
+    await until(world.equal)
+    began = trio.current_time()
+    await one.settled(given.id)
+    assert trio.current_time() == began
+    one._ticked -= 60  # as if none of its tasks had run for a minute
+    (missed,) = await two.say(given.id, note(given.id, "still in the pipe"))
+    await one.settled(given.id)
+    assert one.replica.get(missed.id) is not None
+    assert trio.current_time() >= began + MEET_S
+    began = trio.current_time()
+    await one.settled(given.id)
+    assert trio.current_time() == began
     world.stop_all()

@@ -36,6 +36,8 @@ CREWS: tuple[dict[str, int], ...] = (
 SPARED = 4
 """Every so manieth process is never killed, so that what it takes can be followed; it is stopped like all."""
 HEAL_S = 300.0
+SETTLE_MS = 1_000
+"""As by default: with so many hosts on two cores a claim takes half a second to be known to all."""
 GOAL_S = 10.0
 SAMPLE_S = 5.0
 PATIENT_S = 90.0
@@ -72,7 +74,7 @@ class Chaos:
         else:
             within = ["ip", "netns", "exec", self.cable.ends[number % 2]]
             process = Process(self.folder / name, "scorers", self.swarm, ip=self.cable.ips[number % 2], within=within)
-        process.flags |= QUIET
+        process.flags |= QUIET | {"policy.settle_ms": SETTLE_MS}
         return process
 
     def __enter__(self) -> Chaos:
