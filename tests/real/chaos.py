@@ -25,7 +25,7 @@ from typing import Any
 
 from .cable import Cable
 from .chaos_measures import Curves
-from .storm import QUIET, Process, Silent
+from .process import QUIET, Process, Silent
 
 CREWS: tuple[dict[str, int], ...] = (
     {"agents.decomposers": 1},
@@ -248,10 +248,11 @@ class Chaos:
         assert all(state["pictures"] == first["pictures"] for state in states), "same set, other picture"
         assert all(state["results"] == first["results"] for state in states)
         assert set(first["faulty"]) <= self.forgetful, f"said two things under one number: {first['faulty']}"
-        assert all(state["errors"] == 0 and not state["faults"] for state in states), "an agent or service failed"
-        assert [state["sent"] for state in states[len(self.all) :]] == [0] * len(self.listeners), "a listener spoke"
         for process, log in self.logs():
             assert "Traceback" not in log, f"{process.folder.name}: {log[-4000:]}"
+        went_wrong = [(state["errors"], state["faults"]) for state in states if state["errors"] or state["faults"]]
+        assert not went_wrong, went_wrong
+        assert [state["sent"] for state in states[len(self.all) :]] == [0] * len(self.listeners), "a listener spoke"
         assert not self.curves.complaints(), self.curves.complaints()
 
     def logs(self) -> Iterator[tuple[Process, str]]:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from .cable import Cable
-from .storm import Process
+from .process import Process
 
 pytestmark = pytest.mark.real
 DEADLINE_S = 150.0

@@ -18,7 +18,7 @@ from swarmtui.peer.journal import Journal
 from swarmtui.plan.ops import Claim, Result
 from swarmtui.plan.replica import Replica
 
-from .storm import QUIET, Process
+from .process import QUIET, Process
 from .terminal import ENDED, Terminal, own_folders
 
 pytestmark = pytest.mark.real

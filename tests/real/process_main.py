@@ -1,6 +1,6 @@
-"""One process of a storm: a local swarm that answers questions on stdin with lines of JSON on stdout.
+"""A process of its own for a test: a local swarm that answers questions on stdin with lines of JSON on stdout.
 
-python -m tests.real.storm_node SETTINGS.json [--listen-only]
+python -m tests.real.process_main SETTINGS.json [--listen-only]
 """
 
 from __future__ import annotations
@@ -86,7 +86,8 @@ class Node:
         return self.facts | {
             "complete": view.complete,
             "agents": {agent.peer: agent.role for agent in view.agents if agent.local},
-            "faults": [agent.fault for agent in view.agents if agent.fault],
+            # That an author contradicted itself stands in "faulty"; here, what went wrong in an agent.
+            "faults": [agent.fault for agent in view.agents if agent.fault and agent.peer not in self.facts["faulty"]],
             "sent": self.swarm.summary["sent"],
             **self.figures(),
         }
