@@ -30,6 +30,11 @@ def siblings(plan: Plan, task: Task) -> list[Task]:
     return [plan.tasks[child] for child in plan.tasks[task.parent].children if child != task.id]
 
 
+def awaited(plan: Plan, task: Task) -> bool:
+    """Whether another step of the same split comes after this one."""
+    return any(task.id in other.after for other in siblings(plan, task))
+
+
 def notes(plan: Plan, task: Task) -> list[str]:
     """The operator's words for this task and for what it's part of, oldest first from the root down."""
     found: list[str] = []

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from swarmtui.llm.model import Model, ModelError, Request
+from swarmtui.llm.model import Model, ModelError, Request, Urgency
 from swarmtui.plan.ops import Proposal
 from swarmtui.plan.state import Draft, Plan, Task
 
@@ -114,7 +114,9 @@ class Drafter:
         if not titles:
             return []
         try:
-            weights = judging.weigh(order.task.title, titles, await self._judge.weigh(order.task.title, titles))
+            weights = judging.weigh(
+                order.task.title, titles, await self._judge.weigh(order.task.title, titles, _urgency(order))
+            )
         except ModelError:
             weights = [1.0] * len(titles)
         return [_Found(step, weight) for step, weight in zip(found, weights, strict=True)]
@@ -179,7 +181,7 @@ class Drafter:
             max_tokens=max_tokens,
             temperature=0.6,
             seed=seed,
-            priority=1 if standing(task) else 2,
+            priority=_urgency(order),
             facts={
                 "title": task.title,
                 "goal": plan.goal.title,
@@ -213,6 +215,10 @@ class Drafter:
                 f"Task: {e.task}\n{json.dumps({'steps': e.steps}, ensure_ascii=False)}" for e in angle.examples
             ),
         }
+
+
+def _urgency(order: Order) -> Urgency:
+    return Urgency.RIVAL if standing(order.task) else Urgency.DRAFT
 
 
 def _planned(order: Order) -> list[str]:

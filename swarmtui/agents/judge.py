@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 
-from swarmtui.llm.model import Likelihood, Model, ModelError, Request
+from swarmtui.llm.model import Likelihood, Model, ModelError, Request, Urgency
 from swarmtui.plan.ops import Marks
 from swarmtui.plan.state import Draft, Plan, Task
 
@@ -35,21 +36,22 @@ class Judge:
         """
         steps = [one_line(step.title) for step in draft.steps]
         title = one_line(task.title)
+        urgency = Urgency.VOTE if draft.votes else Urgency.FIRST_VOTE
         if self._refused < PATIENCE_WITH_LIKELIHOOD:
             try:
-                gains = await self.weigh(title, steps)
+                gains = await self.weigh(title, steps, urgency)
             except ModelError:
                 self._refused += 1
             else:
                 self._refused = 0
                 return judging.by_likelihood(title, steps, gains, self._emphasis, enough(plan))
-        return await self._written(plan, task, title, steps, write, seed)
+        return await self._written(plan, task, title, steps, urgency, write, seed)
 
-    async def weigh(self, title: str, steps: list[str]) -> Gains:
+    async def weigh(self, title: str, steps: list[str], urgency: Urgency = Urgency.VOTE) -> Gains:
         """Take the likelihoods that the formula needs."""
         prompts = self._settings.prompts.scorer
         listing = listed(steps)
-        ask = self._ask
+        ask = partial(self._ask, urgency)
         (goal_given_steps,) = await ask(fill(prompts.given_steps, {"steps": listing}), [title])
         (goal_alone,) = await ask(prompts.given_no_steps, [title])
         given = await ask(fill(prompts.given_goal, {"title": title}), steps)
@@ -60,16 +62,23 @@ class Judge:
         means = tuple(sum(column) / len(column) for column in zip(*alone, strict=True))
         return Gains(goal_given_steps, goal_alone, tuple(given), means)
 
-    async def _ask(self, prefix: str, texts: list[str]) -> list[float]:
+    async def _ask(self, urgency: Urgency, prefix: str, texts: list[str]) -> list[float]:
         found = await self._model.likelihood(
-            Likelihood(agent=self._settings.name, prefix=prefix, continuations=texts, priority=3)
+            Likelihood(agent=self._settings.name, prefix=prefix, continuations=texts, priority=urgency)
         )
         if len(found) != len(texts):
             raise ModelError(f"the model weighed {len(found)} of {len(texts)} texts")
         return found
 
     async def _written(
-        self, plan: Plan, task: Task, title: str, steps: list[str], write: Callable[[str], None], seed: int
+        self,
+        plan: Plan,
+        task: Task,
+        title: str,
+        steps: list[str],
+        urgency: Urgency,
+        write: Callable[[str], None],
+        seed: int,
     ) -> Verdict:
         prompts = self._settings.prompts.scorer
         values = {
@@ -89,7 +98,7 @@ class Judge:
                 max_tokens=160,
                 temperature=0.2,
                 seed=seed,
-                priority=3,
+                priority=urgency,
                 facts={"title": title, "goal": plan.goal.title, "steps": steps, "emphasis": self._emphasis},
             ),
             write,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from swarmtui.llm.model import Model, ModelError, Request
+from swarmtui.llm.model import Model, ModelError, Request, Urgency
 from swarmtui.plan.ops import MAX_OUTPUT
 from swarmtui.plan.state import Plan, Task
 
@@ -170,7 +170,7 @@ class Worker:
                 max_tokens=self._tokens(purpose),
                 temperature=0.5,
                 seed=seed,
-                priority=2 if purpose == "merge" else 1,
+                priority=Urgency.AWAITED if purpose == "merge" or context.awaited(plan, task) else Urgency.WORK,
                 facts=facts,
             ),
             write,

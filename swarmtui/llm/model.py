@@ -2,12 +2,30 @@
 
 from __future__ import annotations
 
+import enum
 from collections.abc import Callable, Sequence
 from typing import Any, Literal, Protocol
 
 import msgspec
 
 Purpose = Literal["draft", "judge", "work", "merge"]
+
+
+class Urgency(enum.IntEnum):
+    """How much of the plan waits for a request; what unblocks most goes first."""
+
+    RIVAL = 0
+    """A further draft of a task that has one."""
+    WORK = 1
+    """A result."""
+    AWAITED = 2
+    """A result that others wait for, or a merge."""
+    DRAFT = 3
+    """The first draft of a task: without it nothing below the task moves."""
+    VOTE = 4
+    """A further verdict on a draft."""
+    FIRST_VOTE = 5
+    """A verdict on a draft that has none."""
 
 
 class ModelError(Exception):
@@ -37,8 +55,8 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     max_tokens: int = 512
     temperature: float = 0.7
     seed: int = 0
-    priority: int = 0
-    """Higher goes first."""
+    priority: int = Urgency.WORK
+    """Higher goes first; see `Urgency`."""
     facts: dict[str, Any] = {}
     """What the prompt says, as data (for the scripted model): e.g. steps, fan_out, results."""
 
@@ -65,7 +83,7 @@ class Likelihood(msgspec.Struct, frozen=True, kw_only=True):
     agent: str
     prefix: str
     continuations: Sequence[str]
-    priority: int = 0
+    priority: int = Urgency.VOTE
 
 
 class Model(Protocol):
