@@ -1,4 +1,4 @@
-"""`swarmtui models`, `doctor` and `paths`: this machine, as swarmtui sees it."""
+"""`swarmtui doctor` and `paths`: this machine, as swarmtui sees it."""
 
 from __future__ import annotations
 
@@ -7,44 +7,6 @@ import json
 import click
 
 from swarmtui.cli import options
-from swarmtui.cli.failure import Failure
-
-
-@click.command(epilog="\b\nExample:\n  swarmtui models --model qwen")
-@options.common
-def models() -> None:
-    """List the GGUF files found on this machine; the one that would be used is marked with *."""
-    from swarmtui.llm.model import ModelError
-    from swarmtui.llm.models import choose, find
-
-    settings = options.config()
-    chosen = None
-    problem = ""
-    if settings.model != "scripted":
-        try:
-            chosen = choose(settings.model, settings.models_dir).path
-        except ModelError as error:
-            problem = f"{error}: {error.remedy}" if error.remedy else str(error)
-    found = find(settings.models_dir)
-    for file in found:
-        mark = "*" if file.path == chosen else " "
-        facts = ", ".join(
-            [
-                f"{file.size / 1e6:,.0f} MB",
-                *([file.quantisation] if file.quantisation else []),
-                *([f"context {file.context:,}"] if file.context else []),
-                *([] if file.template else ["no chat template"]),
-                *([file.source] if file.source else []),
-            ]
-        )
-        trouble = f"  ! {file.problem}" if file.problem else ""
-        click.echo(f"{mark} {file.name}  ({facts})  {file.path}{trouble}")
-    if settings.model == "scripted":
-        click.echo("* scripted  (no model: canned answers)")
-    if problem:
-        raise Failure(problem)
-    if not found:
-        click.echo(f"none found; put a GGUF file into {settings.models_dir}", err=True)
 
 
 @click.command(epilog="\b\nExample:\n  swarmtui doctor --model path/to/model.gguf")

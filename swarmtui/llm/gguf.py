@@ -19,9 +19,14 @@ MAX_ITEMS = 4_000_000
 MAX_TENSORS = 65_536
 MAX_KEPT = 256 * 1024
 """Longer texts are skipped, not kept."""
+MAX_LIST = 1_024
+"""Longer lists are skipped: a vocabulary is of no interest, what differs from layer to layer is."""
+CHUNK = 256 * 1024
+"""Bytes that are read at once."""
 
 _SIMPLE = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}
 _STRING, _ARRAY = 8, 9
+_LENGTH = struct.Struct("<Q")
 
 TENSOR_TYPES = {
     0: (1, 4),
@@ -105,29 +110,49 @@ class Header(msgspec.Struct, frozen=True, kw_only=True):
     """What a GGUF says of itself."""
 
     metadata: dict[str, Any]
-    """Plain values and short texts; lists are left out."""
+    """Plain values, short texts, and short lists of numbers."""
+    lengths: dict[str, int] = {}
+    """How many items the lists have, also those that were skipped."""
     needs: int
     """Bytes that the file must have for its tensors; 0 if it can't be told."""
 
 
 class _Reader:
+    """Reads forward through a file, a chunk at a time."""
+
     def __init__(self, file: BinaryIO, size: int) -> None:
         self._file = file
         self._size = size
+        self._chunk = b""
+        self._offset = 0
+        """Where in the chunk the next byte is."""
         self.at = 0
 
     def take(self, count: int) -> bytes:
         self._check(count)
-        data = self._file.read(count)
-        if len(data) < count:
-            raise NotGguf("truncated")
+        while len(self._chunk) - self._offset < count:
+            self._refill(count)
+        data = self._chunk[self._offset : self._offset + count]
+        self._offset += count
         self.at += count
         return data
 
     def skip(self, count: int) -> None:
         self._check(count)
-        self._file.seek(count, 1)
+        left = len(self._chunk) - self._offset
+        if count <= left:
+            self._offset += count
+        else:
+            self._file.seek(count - left, 1)
+            self._chunk, self._offset = b"", 0
         self.at += count
+
+    def _refill(self, count: int) -> None:
+        rest = self._chunk[self._offset :]
+        more = self._file.read(max(CHUNK, count - len(rest)))
+        if not more:
+            raise NotGguf("truncated")
+        self._chunk, self._offset = rest + more, 0
 
     def _check(self, count: int) -> None:
         if self.at + count > self._size:
@@ -147,26 +172,49 @@ class _Reader:
         return str(self.take(length).decode("utf-8", "replace"))
 
     def value(self, kind: int) -> Any:
+        """The next value; None for a list that's too long to keep."""
+        return self.sized(kind)[0]
+
+    def sized(self, kind: int) -> tuple[Any, int]:
+        """The next value, and how many items it has if it's a list (else -1)."""
         if kind in _SIMPLE:
-            return self.number(_SIMPLE[kind])
+            return self.number(_SIMPLE[kind]), -1
         if kind == _STRING:
-            return self.text()
+            return self.text(), -1
         if kind == _ARRAY:
-            self._array()
-            return None
+            return self._array()
         raise NotGguf("damaged")
 
-    def _array(self) -> None:
+    def _array(self) -> tuple[list[Any] | None, int]:
         kind, count = self.number("I"), self.number("Q")
         if kind in _SIMPLE:
+            if count <= MAX_LIST:
+                layout = struct.Struct(f"<{count}{_SIMPLE[kind]}")
+                return list(layout.unpack(self.take(layout.size))), count
             self.skip(count * struct.calcsize("<" + _SIMPLE[kind]))
-        elif kind == _STRING:
-            if count > MAX_ITEMS:
-                raise NotGguf("damaged")
-            for _ in range(count):
-                self.skip(self.number("Q"))
+        elif kind == _STRING and count <= MAX_ITEMS:
+            self._skip_texts(count)
         else:
             raise NotGguf("damaged")
+        return None, count
+
+    def _skip_texts(self, count: int) -> None:
+        """Go past a list of texts: a vocabulary has 50,000 to 250,000, so this is where the time goes."""
+        unpack = _LENGTH.unpack_from
+        while count:
+            chunk, start = self._chunk, self._offset
+            here, last = start, len(chunk) - _LENGTH.size
+            while count and here <= last:
+                end = here + _LENGTH.size + unpack(chunk, here)[0]
+                if end > len(chunk):
+                    break
+                here, count = end, count - 1
+            self._check(here - start)
+            self.at += here - start
+            self._offset = here
+            if count:
+                self.skip(self.number("Q"))
+                count -= 1
 
 
 def read_header(path: Path) -> Header:
@@ -188,9 +236,12 @@ def read_header(path: Path) -> Header:
         if tensors > MAX_TENSORS or keys > MAX_KEYS:
             raise NotGguf("damaged")
         metadata: dict[str, Any] = {}
+        lengths: dict[str, int] = {}
         for _ in range(keys):
             key = reader.text()
-            value = reader.value(reader.number("I"))
+            value, length = reader.sized(reader.number("I"))
+            if length >= 0:
+                lengths[key] = length
             if value is not None:
                 metadata[key] = value
         end = max((_tensor_end(reader) for _ in range(tensors)), default=0)
@@ -198,7 +249,7 @@ def read_header(path: Path) -> Header:
         if not isinstance(alignment, int) or not 0 < alignment <= 65_536:
             raise NotGguf("damaged")
         start = (reader.at + alignment - 1) // alignment * alignment
-        return Header(metadata=metadata, needs=start + end if tensors else 0)
+        return Header(metadata=metadata, lengths=lengths, needs=start + end if tensors else 0)
 
 
 def _tensor_end(reader: _Reader) -> int:

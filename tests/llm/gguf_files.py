@@ -1,9 +1,52 @@
-"""Makes GGUF files for tests out of a real one."""
+"""Makes GGUF files for tests: tiny ones, and others out of a real one."""
 
 import struct
 from pathlib import Path
 
 from swarmtui.llm.gguf import _Reader
+
+
+def text(value):
+    data = value.encode()
+    return struct.pack("<Q", len(data)) + data
+
+
+def gguf(
+    path,
+    *,
+    architecture="llama",
+    name="Test",
+    context=4096,
+    template="{{x}}",
+    file_type=15,
+    data=64,
+    rows=16,
+    kind="model",
+    words=("a", "b"),
+    numbers=None,
+):
+    """A small GGUF of one tensor (`rows` F32 numbers) and `data` bytes of it; `numbers` are further keys."""
+    keys = [
+        text("general.architecture") + struct.pack("<I", 8) + text(architecture),
+        text("general.name") + struct.pack("<I", 8) + text(name),
+        text("general.file_type") + struct.pack("<II", 4, file_type),
+        text(f"{architecture}.context_length") + struct.pack("<II", 4, context),
+        text("general.type") + struct.pack("<I", 8) + text(kind),
+        text("tokenizer.ggml.tokens") + struct.pack("<IIQ", 9, 8, len(words)) + b"".join(map(text, words)),
+        text("tokenizer.ggml.scores") + struct.pack("<IIQ2f", 9, 6, 2, 0.0, 1.0),
+    ]
+    for key, value in (numbers or {}).items():
+        if isinstance(value, list):
+            keys.append(text(f"{architecture}.{key}") + struct.pack(f"<IIQ{len(value)}I", 9, 4, len(value), *value))
+        else:
+            keys.append(text(f"{architecture}.{key}") + struct.pack("<II", 4, value))
+    if template:
+        keys.append(text("tokenizer.chat_template") + struct.pack("<I", 8) + text(template))
+    tensor = text("output.weight") + struct.pack("<IQIQ", 1, rows, 0, 0)
+    head = b"GGUF" + struct.pack("<IQQ", 3, 1, len(keys)) + b"".join(keys) + tensor
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(head + b"\0" * (-len(head) % 32) + b"\0" * data)
+    return path
 
 
 def rewritten(source: Path, target: Path, *, drop=(), replace=None) -> Path:

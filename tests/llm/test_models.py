@@ -1,6 +1,5 @@
 """Finding GGUF files and reading their headers, whatever they contain."""
 
-import json
 import struct
 
 import pytest
@@ -10,30 +9,7 @@ from hypothesis import strategies as st
 from swarmtui.llm import models
 from swarmtui.llm.gguf import NotGguf, read_header
 from swarmtui.llm.model import ModelError
-
-
-def text(value):
-    data = value.encode()
-    return struct.pack("<Q", len(data)) + data
-
-
-def gguf(path, *, architecture="llama", name="Test", context=4096, template="{{x}}", file_type=15, data=64, rows=16):
-    """A small GGUF of one tensor (`rows` F32 numbers) and `data` bytes of it."""
-    keys = [
-        text("general.architecture") + struct.pack("<I", 8) + text(architecture),
-        text("general.name") + struct.pack("<I", 8) + text(name),
-        text("general.file_type") + struct.pack("<II", 4, file_type),
-        text(f"{architecture}.context_length") + struct.pack("<II", 4, context),
-        text("tokenizer.ggml.tokens") + struct.pack("<IIQ", 9, 8, 2) + text("a") + text("b"),
-        text("tokenizer.ggml.scores") + struct.pack("<IIQ2f", 9, 6, 2, 0.0, 1.0),
-    ]
-    if template:
-        keys.append(text("tokenizer.chat_template") + struct.pack("<I", 8) + text(template))
-    tensor = text("output.weight") + struct.pack("<IQIQ", 1, rows, 0, 0)
-    head = b"GGUF" + struct.pack("<IQQ", 3, 1, len(keys)) + b"".join(keys) + tensor
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(head + b"\0" * (-len(head) % 32) + b"\0" * data)
-    return path
+from tests.llm.gguf_files import gguf
 
 
 @pytest.fixture(autouse=True)
@@ -46,7 +22,6 @@ def test_what_a_file_says(tmp_path):
     assert (found.architecture, found.title, found.quantisation, found.context) == ("llama", "Test", "Q4_K_M", 4096)
     assert found.template
     assert not found.problem
-    assert found.fits
     assert not models.inspect(gguf(tmp_path / "plain.gguf", template="")).template
 
 
@@ -77,11 +52,55 @@ def test_other_kinds_of_model_are_told_apart(tmp_path):
     assert "writes text" in models.inspect(gguf(tmp_path / "eye.gguf", architecture="clip")).problem
     first = gguf(tmp_path / "big-00001-of-00003.gguf")
     gguf(tmp_path / "big-00002-of-00003.gguf")
-    assert models.inspect(first).problem == "1 of its parts are missing"
+    assert models.inspect(first).problem == "1 of its 3 parts is missing"
     gguf(tmp_path / "big-00003-of-00003.gguf")
     whole = models.inspect(first)
-    assert not whole.problem
+    assert (whole.name, whole.problem, whole.parts) == ("big", "", 3)
     assert whole.size == 3 * first.stat().st_size
+    last = tmp_path / "big-00003-of-00003.gguf"
+    last.write_bytes(last.read_bytes()[:-9])
+    assert models.inspect(first).problem == "part 3 of 3 is truncated"
+    first.unlink()
+    assert models.inspect(tmp_path / "big-00002-of-00003.gguf").problem == "1 of its 3 parts is missing"
+
+
+@pytest.mark.parametrize(
+    ("keys", "problem"),
+    [
+        ({"context": 256}, "its context of 256 tokens is too small (512 are needed)"),
+        ({"kind": "adapter"}, "an adapter, not a whole model"),
+        ({"architecture": "bert"}, "not a model that writes text"),
+        ({"architecture": ""}, "says nothing of its architecture"),
+    ],
+)
+def test_a_model_that_cant_plan_is_told_by_its_header(tmp_path, keys, problem):
+    assert models.inspect(gguf(tmp_path / "a.gguf", **keys)).problem == problem
+    with pytest.raises(ModelError, match="can't be used") as caught:
+        models.choose(str(tmp_path / "a.gguf"))
+    assert caught.value.remedy
+
+
+def test_a_changed_file_is_read_again(tmp_path):
+    path = gguf(tmp_path / "a.gguf")
+    assert not models.inspect(path).problem
+    path.write_bytes(path.read_bytes()[:-1])
+    assert models.inspect(path).problem == "truncated"
+    path.unlink()
+    assert models.inspect(path).problem == "its file is gone (a broken link)"
+    path.mkdir()
+    assert models.inspect(path).problem == "not a file"
+    with pytest.raises(ModelError, match="is a folder"):
+        models.choose(str(path))
+
+
+def test_large_vocabularies_are_skipped_wherever_the_chunks_end(tmp_path, monkeypatch):
+    words = ["x" * (i % 40) for i in range(3_000)]
+    path = gguf(tmp_path / "a.gguf", words=words)
+    whole = read_header(path)
+    assert whole.lengths["tokenizer.ggml.tokens"] == 3_000
+    for chunk in (1, 7, 64, 4_096):
+        monkeypatch.setattr("swarmtui.llm.gguf.CHUNK", chunk)
+        assert read_header(path) == whole
 
 
 @settings(max_examples=200, deadline=None)
@@ -98,33 +117,6 @@ def test_no_bytes_make_the_reader_do_anything_but_refuse(tmp_path_factory, data)
     except NotGguf:
         pass
     models.inspect(bad)
-
-
-def test_all_the_usual_places(tmp_path):
-    home = tmp_path / "home"
-    gguf(home / ".cache/llama.cpp/one.gguf")
-    gguf(home / ".lmstudio/models/people/two/two.gguf")
-    gguf(home / ".cache/huggingface/hub/models--p--three/snapshots/abc/three.gguf")
-    gguf(home / ".cache/huggingface/hub/models--p--three/snapshots/abc/mmproj-three.gguf")
-    gguf(tmp_path / "own/four.gguf")
-    gguf(tmp_path / "own/deeper/four.gguf", name="another")
-    digest = "ab" * 32
-    gguf(home / f".ollama/models/blobs/sha256-{digest}")
-    manifest = home / ".ollama/models/manifests/registry.ollama.ai/library/five/latest"
-    manifest.parent.mkdir(parents=True)
-    layer = {"mediaType": "application/vnd.ollama.image.model", "digest": f"sha256:{digest}"}
-    manifest.write_text(json.dumps({"layers": [{"mediaType": "x", "digest": "y"}, layer]}))
-    (manifest.parent / "evil").write_text(json.dumps({"layers": [layer | {"digest": "../../../etc/passwd"}]}))
-    (manifest.parent / "broken").write_text("{")
-    found = {each.name: each.source for each in models.find(tmp_path / "own", env={}, home=home)}
-    assert found == {
-        "four": "own",
-        "four#2": "own",
-        "one": "llama.cpp",
-        "two": "LM Studio",
-        "five:latest": "Ollama",
-        "three": "Hugging Face",
-    }
 
 
 def test_choosing(tmp_path):

@@ -1,0 +1,164 @@
+"""`swarmtui models`: what's on this machine, what fits in its memory, and which is used."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from swarmtui.cli import options
+from swarmtui.cli.failure import Failure
+
+if TYPE_CHECKING:
+    from swarmtui.config import Config
+    from swarmtui.llm.memory import Fit
+    from swarmtui.llm.models import ModelFile, Survey
+
+EXAMPLES = """\b
+Examples:
+  swarmtui models
+  swarmtui models --model qwen
+  swarmtui models --json
+
+\b
+The folders of llama.cpp, LM Studio, Ollama and the Hugging Face cache are looked through, and your own
+(llm.folder). MEMORY is the weights, the KV cache at the configured slots and context, and room to compute in.
+"""
+
+
+@click.group(invoke_without_command=True, epilog=EXAMPLES, subcommand_metavar="[get REPO[:QUANT]]")
+@click.option("--json", "as_json", is_flag=True, help="As one JSON object.")
+@click.option("--paths", "show_paths", is_flag=True, help="Where each file lies.")
+@options.common
+@click.pass_context
+def models(ctx: click.Context, as_json: bool, show_paths: bool) -> None:
+    """List the models found on this machine; the one that would be used is marked with *."""
+    if ctx.invoked_subcommand is not None:
+        return
+    from swarmtui.llm.models import survey
+
+    settings = options.config()
+    found = survey(settings.models_dir)
+    chosen, problem = _chosen(settings)
+    if as_json:
+        click.echo(json.dumps(_facts(settings, found, chosen, problem), ensure_ascii=False))
+    else:
+        _print(settings, found, chosen, show_paths)
+    if problem:
+        raise Failure(problem)
+
+
+def _chosen(settings: Config) -> tuple[ModelFile | None, str]:
+    """(the file that's meant, why there's none)."""
+    from swarmtui.llm.model import ModelError
+    from swarmtui.llm.models import SCRIPTED, choose, require_memory
+
+    if settings.model == SCRIPTED:
+        return None, ""
+    try:
+        file = choose(settings.model, settings.models_dir)
+        require_memory(file, settings.llm)
+    except ModelError as error:
+        return None, str(Failure(error, error.remedy))
+    return file, ""
+
+
+def _same(file: ModelFile, chosen: ModelFile | None) -> bool:
+    return chosen is not None and file.path.resolve() == chosen.path.resolve()
+
+
+def _facts(settings: Config, found: Survey, chosen: ModelFile | None, problem: str) -> dict[str, Any]:
+    from swarmtui.llm.memory import memory
+
+    here = memory()
+    listed = []
+    for file in found.files:
+        fit = file.fit(settings.llm, here)
+        listed.append(
+            {
+                "name": file.name,
+                "path": str(file.path),
+                "source": file.source,
+                "size": file.size,
+                "parts": file.parts,
+                "title": file.title,
+                "architecture": file.architecture,
+                "quantisation": file.quantisation,
+                "context": file.context,
+                "template": file.template,
+                "problem": file.problem,
+                "chosen": _same(file, chosen),
+                "memory": {"verdict": fit.verdict, "needs": fit.needs, "weights": fit.weights, "cache": fit.cache},
+            }
+        )
+    return {
+        "models": listed,
+        "chosen": str(chosen.path) if chosen else settings.model if not problem else None,
+        "problem": problem,
+        "memory": {"total": here.total, "free": here.free},
+        "notes": found.notes,
+    }
+
+
+def _print(settings: Config, found: Survey, chosen: ModelFile | None, show_paths: bool) -> None:
+    from swarmtui.llm.memory import CONTEXT, PINS, SLOTS, gigabytes, memory
+    from swarmtui.llm.models import SCRIPTED
+    from swarmtui.plaintext import one_line
+
+    here = memory()
+    rows = [["", "NAME", "SIZE", "QUANT", "CONTEXT", "TEMPLATE", "MEMORY", "FOUND IN"]]
+    below: list[str] = [""]
+    for file in found.files:
+        fit = file.fit(settings.llm, here)
+        rows.append(
+            [
+                "*" if _same(file, chosen) else "!" if file.problem or fit.verdict == "too large" else "",
+                one_line(file.name),
+                gigabytes(file.size) if file.size else "?",
+                one_line(file.quantisation) or "?",
+                f"{file.context:,}" if file.context else "?",
+                "yes" if file.template else "no",
+                "" if file.problem else in_words(fit),
+                file.source + (f", {file.parts} parts" if file.parts > 1 else ""),
+            ]
+        )
+        told = [f"can't be used: {one_line(file.problem)}"] if file.problem else []
+        told += [str(file.path)] if show_paths or file.problem else []
+        below.append("\n".join(f"    {line}" for line in told))
+    if chosen is not None and not any(_same(file, chosen) for file in found.files):
+        click.echo(f"* {chosen.path}")
+    if settings.model == SCRIPTED:
+        click.echo("* scripted  (no model: canned answers)")
+    if found.files:
+        for line in table(rows, below):
+            click.echo(line)
+        if not all(file.template or file.problem for file in found.files):
+            click.echo("No template: the model is used by plain completion; one made for chat mostly does better.")
+        slots, context = settings.llm.slots or SLOTS, settings.llm.context or CONTEXT
+        free = f"{gigabytes(here.free)} of {gigabytes(here.total)} free" if here.free else gigabytes(here.total)
+        click.echo(f"Memory: {free}; reckoned with a KV cache of {slots} slots + {PINS} prefixes × {context:,} tokens.")
+    else:
+        click.echo(f"none found; put a GGUF file into {settings.models_dir}, or: swarmtui models get REPO", err=True)
+    for note in found.notes:
+        click.echo(f"! {one_line(note)}", err=True)
+
+
+def in_words(fit: Fit) -> str:
+    """Memory needed, and what speaks against it."""
+    from swarmtui.llm.memory import gigabytes
+
+    return gigabytes(fit.needs) + {"fits": "", "tight": " (tight now)", "too large": " (too large)"}[fit.verdict]
+
+
+def table(rows: list[list[str]], below: list[str]) -> list[str]:
+    """Lines of a table whose columns are as wide as their widest cell; `below` stands under a row, if not empty."""
+    from rich.cells import cell_len
+
+    widths = [max(map(cell_len, column)) for column in zip(*rows, strict=True)]
+    lines = []
+    for row, more in zip(rows, below, strict=True):
+        cells = [cell + " " * (width - cell_len(cell)) for cell, width in zip(row, widths, strict=True)]
+        lines.append("  ".join(cells).rstrip())
+        lines += [more] if more else []
+    return lines
