@@ -42,7 +42,7 @@ class Check(msgspec.Struct, frozen=True):
 
 def examine(config: Config) -> Iterator[Check]:
     """Yield the checks one by one as they're made, quick ones first. None of them raises."""
-    checks: list[tuple[str, Callable[[Config], Check]]] = [
+    checks: list[tuple[str, Callable[[Config], Check | Iterator[Check]]]] = [
         ("python", _python),
         ("libp2p", _libp2p),
         ("terminal", _terminal),
@@ -55,7 +55,8 @@ def examine(config: Config) -> Iterator[Check]:
     ]
     for name, check in checks:
         try:
-            yield check(config)
+            made = check(config)
+            yield from [made] if isinstance(made, Check) else made
         except Exception as error:  # a check that fails is a finding, not an end
             yield Check(name, "bad", f"couldn't be checked: {type(error).__name__}: {error}", "please report this")
 
@@ -182,11 +183,16 @@ def _model(config: Config) -> Check:
     return Check("model", "good", f"{file.name}, {Path(file.path).name}, {file.size // 1_000_000:,} MB")
 
 
-def _llama(config: Config) -> Check:
-    """Decode a token in a child process: a build that dies here dies there."""
+def _llama(config: Config) -> Iterator[Check]:
+    """Measure in a child process: a build that dies here dies there."""
     if config.model == "scripted":
-        return Check("llama.cpp", "good", "isn't needed by the scripted model")
+        yield Check("llama.cpp", "good", "isn't needed by the scripted model")
+        return
     from swarmtui.llm.probe import probe
+    from swarmtui.llm.tuning import Notebook, in_words
+    from swarmtui.paths import measurements
 
-    report = probe(config)
-    return Check("llama.cpp", "good" if report.ok else "bad", report.text, report.remedy)
+    report = probe(config, Notebook(measurements()))
+    yield Check("llama.cpp", "good" if report.ok else "bad", report.text, report.remedy)
+    if report.ok:
+        yield Check("batching", "good", in_words(report.speeds, report.width))

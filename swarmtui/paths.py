@@ -34,6 +34,21 @@ def models_dir() -> Path:
     return Path(platformdirs.user_data_dir(APP, appauthor=False)) / "models"
 
 
+def cache_dir() -> Path:
+    """The folder of what can be made again: copies of models that this machine reads faster, and what was measured."""
+    return Path(platformdirs.user_cache_dir(APP, appauthor=False))
+
+
+def measurements() -> Path:
+    """The file of what was measured of models on this machine."""
+    return cache_dir() / "measured.json"
+
+
+def swift_models_dir() -> Path:
+    """The folder of copies of models that this machine reads faster."""
+    return cache_dir() / "models"
+
+
 class Folders:
     """The places inside a data folder. Nothing is made by asking for them."""
 
@@ -103,6 +118,7 @@ def all_paths(data: str | Path = "") -> dict[str, Path]:
         "keys": folders.keys,
         "journals": folders.journals,
         "log": folders.log,
+        "cache": cache_dir(),
         "presets": shipped("configs"),
         "stylesheet": stylesheet(),
     }

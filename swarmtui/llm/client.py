@@ -7,78 +7,66 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
-import msgspec
 import trio
 
-from swarmtui.llm import models, process, wire
-from swarmtui.llm.fair import FairQueue
-from swarmtui.llm.machine import EngineNumbers
+from swarmtui.llm import models, process, tuning, wire
+from swarmtui.llm.desk import Desk, Ticket
+from swarmtui.llm.machine import EngineNumbers, EngineSettings
 from swarmtui.llm.memo import Memo
-from swarmtui.llm.model import Likelihood, ModelError, Reply, Request
+from swarmtui.llm.model import Cost, Likelihood, ModelError, Reply, Request
+from swarmtui.llm.tuning import Notebook
+from swarmtui.llm.vigil import PATIENCE_S, TICK_S, Vigil
 
 RATE_WINDOW_S = 5.0
 FIRST_PAUSE_S, LAST_PAUSE_S = 0.5, 30.0
 GOODBYE_S = 2.0
+START_S = 60.0
+"""What a new process may take until it says its first word."""
 
 State: TypeAlias = Literal["starting", "ready", "restarting", "refused", "closed"]
-
-
-class EngineSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """How an engine runs. 0 means: let it choose."""
-
-    threads: int = 0
-    context: int = 0
-    """Tokens per request, prompt and answer (2,048 if 0)."""
-    slots: int = 0
-    """Requests worked on at the same time; the KV cache grows with it (4 if 0)."""
-    gpu_layers: int = 0
-
-
-class _Ticket:
-    """A request on its way."""
-
-    def __init__(self, number: int, message: wire.Generate | wire.Weigh, on_text: Callable[[str], None] | None) -> None:
-        self.number = number
-        self.message = message
-        self.on_text = on_text
-        self.ended = trio.Event()
-        self.answer: wire.Done | wire.Weighed | None = None
-        self.error: ModelError | None = None
-
-    def hear(self, text: str) -> None:
-        """Hand a piece on. A listener that raises isn't asked again: its fault must not end the model for all."""
-        if self.on_text is not None:
-            try:
-                self.on_text(text)
-            except Exception:
-                self.on_text = None
-
-    def fail(self, error: ModelError) -> None:
-        """End it without an answer."""
-        self.error = error
-        self.ended.set()
 
 
 class EngineModel:
     """Implements `llm.model.Model` over an engine process. `run` must be running for anything to happen.
 
-    Requests wait here, not in the engine: only as many as it has slots are sent, so that when it dies only those are
-    lost. It's then started again, after a pause that grows while it keeps dying.
+    Requests wait here, not in the engine: only as many as it has slots are sent, and a few more of the urgent. When it
+    dies, or gives no sign of life while it has work, it's started again, after a pause that grows while it keeps dying.
+    The requests that it was at are then asked once more, one by one: so the one that kills it is found, and is the only
+    one that fails.
     """
 
     def __init__(
-        self, file: models.ModelFile | Path, settings: EngineNumbers | None = None, *, log: Path | None = None
+        self,
+        file: models.ModelFile | Path,
+        settings: EngineNumbers | None = None,
+        *,
+        log: Path | None = None,
+        notebook: Notebook | None = None,
+        on_cost: Callable[[Cost], None] | None = None,
+        patience_s: float = PATIENCE_S,
     ) -> None:
+        """
+        Args:
+            file: the model.
+            settings: how the engine runs.
+            log: where llama.cpp's messages go; None drops them.
+            notebook: remembers what was measured of this model here; None: nothing is measured.
+            on_cost: is told what each request took, also of those that were given up.
+            patience_s: for how long the engine may give no sign of life, beyond what it announces.
+        """
         self._path = file.path if isinstance(file, models.ModelFile) else file
         self._name = file.name if isinstance(file, models.ModelFile) else file.stem
         self._settings = settings or EngineSettings()
         self._log = log
-        """Where llama.cpp's messages go; None drops them."""
+        self._notebook = notebook
+        self._on_cost = on_cost
+        self._patience_s = patience_s
+        self.vigil = Vigil(patience_s)
+        """Over the engine that lives now."""
+        self._hung = ""
         self._process: trio.Process | None = None
         self._outgoing: trio.MemorySendChannel[wire.ToEngine] | None = None
-        self._queue: FairQueue[_Ticket] = FairQueue()
-        self._sent: dict[int, _Ticket] = {}
-        self._slots = 0
+        self._desk = Desk()
         self._numbers = 0
         self._rates: deque[tuple[float, int]] = deque()
         self._memo = Memo()
@@ -90,6 +78,10 @@ class EngineModel:
         self.restarts = 0
         self.context = 0
         """Tokens per request, once ready."""
+        self.width = 0
+        """Answers that go on in one step, once ready."""
+        self.loaded = 0.0
+        """How much of the model is loaded, 0 to 1."""
 
     @property
     def name(self) -> str:
@@ -99,17 +91,17 @@ class EngineModel:
     @property
     def slots(self) -> int:
         """Requests that are worked on at the same time, once ready."""
-        return self._slots
+        return self._desk.slots
 
     @property
     def waiting(self) -> int:
         """Requests without a slot."""
-        return len(self._queue)
+        return self._desk.waiting
 
     @property
     def working(self) -> int:
         """Requests in the engine."""
-        return len(self._sent)
+        return self._desk.working
 
     @property
     def pid(self) -> int:
@@ -123,6 +115,11 @@ class EngineModel:
         while self._rates and self._rates[0][0] < now - RATE_WINDOW_S:
             self._rates.popleft()
         return sum(count for _, count in self._rates) / RATE_WINDOW_S
+
+    @property
+    def busy_seconds(self) -> float:
+        """For how long it has had something to do, all in all."""
+        return self._desk.busy_seconds
 
     async def run(self, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
         """Keep an engine running until cancelled; then it's ended and all waiting requests fail.
@@ -140,13 +137,13 @@ class EngineModel:
                 pause = FIRST_PAUSE_S if trio.current_time() - began > LAST_PAUSE_S else min(pause * 2, LAST_PAUSE_S)
                 self.restarts += 1
                 await trio.sleep(pause)
-            self._fail_all(self._refusal)
+            self._desk.fail_all(self._refusal)
         finally:
             if self._refusal is None:
                 self.state = "closed"
                 self._refusal = ModelError("the model was closed")
             self._opened.set()
-            self._fail_all(self._refusal)
+            self._desk.fail_all(self._refusal)
 
     async def ready(self) -> None:
         """Wait until the model is loaded.
@@ -168,8 +165,9 @@ class EngineModel:
             max_tokens=request.max_tokens,
             temperature=request.temperature,
             seed=request.seed,
+            priority=request.priority,
         )
-        answer = await self._ask(request.agent, request.priority, message, on_text)
+        answer = await self._ask(request.agent, request.purpose, message, on_text)
         assert isinstance(answer, wire.Done)
         return Reply(
             text=answer.text,
@@ -186,8 +184,10 @@ class EngineModel:
         texts = list(request.continuations)
 
         async def weigh() -> list[float]:
-            message = wire.Weigh(id=self._number(), prefix=request.prefix, continuations=texts)
-            answer = await self._ask(request.agent, request.priority, message, None)
+            message = wire.Weigh(
+                id=self._number(), prefix=request.prefix, continuations=texts, priority=request.priority
+            )
+            answer = await self._ask(request.agent, "likelihood", message, None)
             assert isinstance(answer, wire.Weighed)
             return answer.means
 
@@ -200,18 +200,17 @@ class EngineModel:
         return self._numbers
 
     async def _ask(
-        self, agent: str, priority: int, message: wire.Generate | wire.Weigh, on_text: Callable[[str], None] | None
+        self, agent: str, kind: str, message: wire.Generate | wire.Weigh, on_text: Callable[[str], None] | None
     ) -> Any:
         if self._refusal is not None:
             raise ModelError(str(self._refusal), self._refusal.remedy)
-        ticket = _Ticket(message.id, message, on_text)
-        self._queue.push(agent, priority, ticket)
+        ticket = Ticket(agent, kind, message, on_text)
+        self._desk.push(ticket)
         self._pump()
         try:
             await ticket.ended.wait()
         except trio.Cancelled:
-            ticket.on_text = None
-            if not self._queue.remove(ticket) and ticket.number in self._sent:
+            if self._desk.withdraw(ticket):
                 self._say(wire.Cancel(ticket.number))
             raise
         if ticket.error is not None:
@@ -219,10 +218,8 @@ class EngineModel:
         return ticket.answer
 
     def _pump(self) -> None:
-        """Send what there are slots for."""
-        while self.state == "ready" and len(self._sent) < self._slots and len(self._queue):
-            ticket = self._queue.pop()
-            self._sent[ticket.number] = ticket
+        """Send what there are places for."""
+        while self.state == "ready" and (ticket := self._desk.next()) is not None:
             self._say(ticket.message)
 
     def _say(self, message: wire.ToEngine) -> None:
@@ -232,16 +229,6 @@ class EngineModel:
             except (trio.BrokenResourceError, trio.ClosedResourceError):
                 # The engine is dying: whoever waits is told by the reading side.
                 return
-
-    def _fail_sent(self, error: ModelError) -> None:
-        sent, self._sent = self._sent, {}
-        for ticket in sent.values():
-            ticket.fail(ModelError(str(error), error.remedy))
-
-    def _fail_all(self, error: ModelError) -> None:
-        self._fail_sent(error)
-        while len(self._queue):
-            self._queue.pop().fail(ModelError(str(error), error.remedy))
 
     # The process
 
@@ -263,6 +250,7 @@ class EngineModel:
             self._outgoing = send
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(self._write, self._process, receive)
+                nursery.start_soon(self._watch, self._process)
                 self._say(self._order())
                 await self._read(self._process)
                 nursery.cancel_scope.cancel()
@@ -274,13 +262,31 @@ class EngineModel:
 
     def _order(self) -> wire.Open:
         settings = self._settings
+        measured = self._notebook.read(tuning.key(self._path, settings)) if self._notebook else None
         return wire.Open(
             path=str(self._path),
             threads=settings.threads,
             context=settings.context,
             slots=settings.slots,
             gpu_layers=settings.gpu_layers,
+            width=tuning.choose_width(measured.speeds, settings.slots) if measured else 0,
+            measure=self._notebook is not None and measured is None,
         )
+
+    async def _watch(self, child: trio.Process) -> None:
+        """Kill an engine that gives no sign of life though it has something to do."""
+        self._hung = ""
+        self.vigil = Vigil(self._patience_s)
+        self.vigil.heard(START_S)
+        before = trio.current_time()
+        while True:
+            await trio.sleep(TICK_S)
+            now = trio.current_time()
+            if self.vigil.tick(now - before, self.state != "ready" or self._desk.working > 0):
+                self._hung = f"the engine hung: no sign of life for {self.vigil.silence:.0f} s"
+                child.kill()
+                return
+            before = now
 
     async def _write(self, child: trio.Process, channel: trio.MemoryReceiveChannel[wire.ToEngine]) -> None:
         assert child.stdin is not None
@@ -309,27 +315,44 @@ class EngineModel:
                 return
 
     def _hear(self, message: wire.FromEngine) -> None:
-        if isinstance(message, wire.Ready):
-            self._slots, self.context, self.state = message.slots, message.context, "ready"
-            for each in message.notices:
-                self._notice(each)
-            self._opened.set()
+        self.vigil.heard(message.seconds if isinstance(message, wire.Beat) else 0.0)
+        if isinstance(message, wire.Beat):
+            return
+        if isinstance(message, wire.Loading):
+            self.loaded = message.share
+        elif isinstance(message, wire.Ready):
+            self._hear_ready(message)
         elif isinstance(message, wire.Refused):
             self._refuse(message.reason, message.remedy)
         elif isinstance(message, wire.Piece):
             self._rates.append((trio.current_time(), message.tokens))
-            ticket = self._sent.get(message.id)
+            ticket = self._desk.sent(message.id)
             if ticket is not None and message.text:
                 ticket.hear(message.text)
         else:
-            ticket = self._sent.pop(message.id, None)
+            ticket = self._desk.done(message.id)
             if ticket is not None:
-                if isinstance(message, wire.Failed):
-                    ticket.fail(ModelError(message.reason, message.remedy))
-                elif isinstance(message, wire.Done | wire.Weighed):
-                    ticket.answer = message
-                ticket.ended.set()
+                self._hear_end(ticket, message)
         self._pump()
+
+    def _hear_ready(self, message: wire.Ready) -> None:
+        self._desk.slots, self._desk.express, self.width = message.slots, message.express, message.width
+        self.context, self.loaded, self.state = message.context, 1.0, "ready"
+        for each in message.notices:
+            self._notice(each)
+        if self._notebook is not None and message.prefill:
+            self._notebook.write(
+                tuning.key(self._path, self._settings), tuning.Measured(message.prefill, tuple(message.speeds))
+            )
+        self._opened.set()
+
+    def _hear_end(self, ticket: Ticket, message: wire.Done | wire.Weighed | wire.Failed | wire.Stopped) -> None:
+        if isinstance(message, wire.Failed):
+            ticket.fail(ModelError(message.reason, message.remedy))
+            return
+        if self._on_cost is not None:
+            self._on_cost(ticket.cost(message))
+        ticket.end(None if isinstance(message, wire.Stopped) else message)
 
     def _refuse(self, reason: str, remedy: str) -> None:
         self.state = "refused"
@@ -342,14 +365,20 @@ class EngineModel:
         if self._refusal is not None:
             return
         reason, remedy = process.remedy_for(-9 if code is None else code)
+        if self._hung:
+            reason, remedy = self._hung, "if it happens again, try another model or update llama-cpp-python"
         if not self._opened.is_set():
             # It never worked: starting it again would kill it again, and the person waits.
             self._refuse(f"{reason} while it loaded the model", remedy)
             return
         self.state = "restarting"
-        lost = len(self._sent)
-        self._notice(f"{reason}: {lost} request{'' if lost == 1 else 's'} lost, it's started again")
-        self._fail_sent(ModelError(reason, remedy))
+        again, lost = self._desk.lose(ModelError(reason, remedy))
+        parts = [
+            f"{count} request{'' if count == 1 else 's'} {what}"
+            for count, what in ((lost, "lost"), (again, "asked again"))
+            if count
+        ]
+        self._notice(", ".join([f"{reason}: it's started again", *parts]))
 
     async def _end(self, child: trio.Process) -> None:
         """Let the child go: it ends when its stdin closes, and if not it's killed."""

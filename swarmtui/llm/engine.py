@@ -15,6 +15,7 @@ import queue
 import sys
 import threading
 import time
+from collections.abc import Callable
 from typing import BinaryIO
 
 from swarmtui.llm import wire
@@ -22,18 +23,18 @@ from swarmtui.llm.decoder import Decoder
 from swarmtui.llm.engine_cache import Cache
 from swarmtui.llm.engine_chat import Chat
 from swarmtui.llm.engine_jobs import Job, Lane, Weighing, Writing
-from swarmtui.llm.engine_llama import BATCH, LEAST_CONTEXT, Unusable, Weights
+from swarmtui.llm.engine_llama import LEAST_CONTEXT, Unusable, Weights
+from swarmtui.llm.engine_pulse import Pulse
+from swarmtui.llm.engine_tuning import measure
 from swarmtui.llm.grammar import SchemaError
 from swarmtui.llm.machine import physical_cores, total_memory
+from swarmtui.llm.memory import BATCH, CONTEXT, EXPRESS, PINS, SLOTS
 from swarmtui.llm.sampler import Sampler
+from swarmtui.llm.tuning import choose_width
 
 STEP_S = 0.25
 """How long a step that reads prompts may take: so much later a cancelled request ends, at worst."""
 LEAST_CHUNK = 32
-PINS = 4
-"""Sequences kept for prefixes: one a role."""
-SLOTS = 4
-CONTEXT = 2_048
 SPARE = 8
 """Tokens of the context that stay free."""
 
@@ -41,22 +42,46 @@ SPARE = 8
 class Engine:
     """The model, its cache and the requests in work."""
 
-    def __init__(self, order: wire.Open) -> None:
+    def __init__(self, order: wire.Open, tell: Callable[[wire.FromEngine], None]) -> None:
+        """Load what the order says.
+
+        Args:
+            order: from the client.
+            tell: says something to it at once.
+
+        Raises:
+            Unusable: this model can't be used here.
+        """
         began = time.perf_counter()
+        self.pulse = Pulse(tell)
         self.threads = order.threads or physical_cores()
-        self._weights = Weights(order.path, threads=self.threads, gpu_layers=order.gpu_layers)
+        self.pulse.waits()
+        self._weights = Weights(
+            order.path, threads=self.threads, gpu_layers=order.gpu_layers, loading=self.pulse.loading
+        )
         self.notices: list[str] = []
         self.slots = order.slots or SLOTS
         context = self._context(order.context)
-        self._weights.open_context(context, self.slots + PINS)
+        self.pulse.waits()
+        self._weights.open_context(context, self.slots + EXPRESS + PINS)
         self.context = min(context, self._weights.context_per_sequence)
         self._chat = Chat(self._weights.template, self._weights.vocabulary)
         self.notices += self._chat.notices
-        self._cache = Cache(self._weights, self.slots, PINS)
+        self._cache = Cache(self._weights, self.slots + EXPRESS, PINS)
         self._waiting: list[wire.Generate | wire.Weigh] = []
         self._jobs: list[Job] = []
         self._chunk = 64
         self.seconds = time.perf_counter() - began
+        self.prefill, self.speeds = self._measure() if order.measure else (0.0, [])
+        self.width = order.width or choose_width(self.speeds, self.slots)
+
+    def _measure(self) -> tuple[float, list[wire.Speed]]:
+        self.pulse.waits()
+        self._weights.watch(self.pulse.within)
+        try:
+            return measure(self._weights, self._chat.raw("The quick brown fox jumps over the lazy dog. "), self.slots)
+        finally:
+            self._weights.watch(None)
 
     @property
     def name(self) -> str:
@@ -76,8 +101,10 @@ class Engine:
             found = [each for each in self._jobs if each.id == message.id]
             for job in found:
                 self._end(job)
+            if found:
+                return [found[0].stopped()]
             kept = [each for each in self._waiting if each.id != message.id]
-            if found or len(kept) < len(self._waiting):
+            if len(kept) < len(self._waiting):
                 self._waiting = kept
                 return [wire.Stopped(message.id)]
         return []
@@ -90,7 +117,9 @@ class Engine:
             return told + self._tell()
         entries = [entry for _, _, some in plan for entry in some]
         began = time.perf_counter()
+        self._weights.watch(self.pulse.within if self.pulse.begin() else None)
         code = self._weights.decode(entries)
+        self.pulse.end()
         if code:
             return told + self._failed(code, [job for job, _, _ in plan])
         at = 0
@@ -99,20 +128,6 @@ class Engine:
             at += len(some)
         self._adapt(len(entries), time.perf_counter() - began)
         return told + self._tell()
-
-    def measure(self) -> tuple[float, float]:
-        """Tokens per second read and written, by a short try."""
-        tokens = (self._chat.raw("The quick brown fox jumps over the lazy dog. ") * 8)[:64]
-        began = time.perf_counter()
-        self._weights.decode([(token, i, 0, i == len(tokens) - 1) for i, token in enumerate(tokens)])
-        token = int(self._weights.logits(len(tokens) - 1).argmax())
-        read = time.perf_counter()
-        for i in range(8):
-            self._weights.decode([(token, len(tokens) + i, 0, True)])
-            token = int(self._weights.logits(0).argmax())
-        written = time.perf_counter()
-        self._weights.trim(0, 0)
-        return len(tokens) / (read - began), 8 / (written - read)
 
     def _context(self, wanted: int) -> int:
         """Tokens per request: as asked, as trained, as memory allows."""
@@ -127,7 +142,7 @@ class Engine:
             self.notices.append(f"the model was trained for {trained} tokens: the context is that, not {wanted}")
         context = min(wanted or CONTEXT, trained)
         memory = total_memory()
-        needed = self._weights.bytes + self._weights.cell_bytes() * context * (self.slots + PINS)
+        needed = self._weights.bytes + self._weights.cell_bytes() * context * (self.slots + EXPRESS + PINS)
         if memory and needed > memory:
             raise Unusable(
                 f"the model and its context need {needed >> 20} MiB of memory, this machine has {memory >> 20} MiB",
@@ -136,10 +151,10 @@ class Engine:
         return context
 
     def _admit(self) -> list[wire.FromEngine]:
-        """Give waiting requests their slots, in the order in which they came."""
+        """Give waiting requests their slots: the urgent first, else in the order in which they came."""
         told: list[wire.FromEngine] = []
         later: list[wire.Generate | wire.Weigh] = []
-        for request in self._waiting:
+        for request in sorted(self._waiting, key=lambda each: -each.priority):
             try:
                 job = self._write(request) if isinstance(request, wire.Generate) else self._weigh(request)
             except (SchemaError, Unusable) as error:
@@ -178,7 +193,7 @@ class Engine:
         if len(prefix) + max(map(len, texts), default=0) > self.context - SPARE:
             self._too_long(len(prefix) + max(map(len, texts)))
         slot = self._cache.take(prefix)
-        return None if slot is None else Weighing(request, self._cache, slot, prefix, texts)
+        return None if slot is None else Weighing(request, self._cache, slot, prefix, texts, time.perf_counter)
 
     def _too_long(self, tokens: int) -> None:
         raise Unusable(
@@ -187,8 +202,13 @@ class Engine:
         )
 
     def _plan(self) -> list[tuple[Job, Lane, list[tuple[int, int, int, bool]]]]:
-        """The next batch: first what answers go on with, then as much of the prompts as the step's time allows."""
-        lanes = [(job, lane) for job in self._jobs if not job.done for lane in job.lanes() if lane.queue]
+        """The next batch: first what answers go on with, then as much of the prompts as the step's time allows.
+
+        Of the answers as many go on as is fastest; the urgent first, then those that began first, so that they're done.
+        """
+        jobs = sorted((job for job in self._jobs if not job.done), key=lambda job: -job.priority)
+        resting = [job for job in jobs if job.writes and not job.evaluating][self.width :]
+        lanes = [(job, lane) for job in jobs if job not in resting for lane in job.lanes() if lane.queue]
         lanes.sort(key=lambda each: each[0].evaluating)
         plan = []
         room, chunk = BATCH, self._chunk
@@ -250,8 +270,7 @@ def serve(inbox: queue.SimpleQueue[wire.ToEngine], out: BinaryIO) -> int:
             out.flush()
 
     try:
-        engine = Engine(order)
-        read, written = engine.measure() if order.probe else (0.0, 0.0)
+        engine = Engine(order, lambda message: say([message]))
     except Unusable as error:
         say([wire.Refused(str(error), error.remedy)])
         return 1
@@ -263,16 +282,20 @@ def serve(inbox: queue.SimpleQueue[wire.ToEngine], out: BinaryIO) -> int:
                 context=engine.context,
                 threads=engine.threads,
                 notices=engine.notices,
+                express=EXPRESS,
+                width=engine.width,
                 seconds=engine.seconds,
-                prefill=read,
-                decode=written,
+                prefill=engine.prefill,
+                speeds=engine.speeds,
             )
         ]
     )
     while True:
         while not engine.busy or not inbox.empty():
             say(engine.accept(inbox.get()))
-        say(engine.step())
+        if told := engine.step():
+            say(told)
+            engine.pulse.told()
 
 
 def main() -> int:

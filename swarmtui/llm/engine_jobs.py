@@ -45,12 +45,15 @@ class Job(Protocol):
     """A request in its slot."""
 
     id: int
+    priority: int
     prefix: list[int]
     slot: Strand
     tokens_in: int
     tokens_cached: int
     evaluating: bool
     """Still reading its prompt."""
+    writes: bool
+    """Goes on token by token, once its prompt is read."""
 
     def lanes(self) -> list[Lane]:
         """What it wants evaluated next, at least one."""
@@ -66,6 +69,10 @@ class Job(Protocol):
 
     @property
     def done(self) -> bool: ...
+    def stopped(self) -> wire.Stopped:
+        """What it took so far, if it's stopped now."""
+        ...
+
     def release(self) -> None:
         """Give back all sequences."""
         ...
@@ -73,6 +80,8 @@ class Job(Protocol):
 
 class Writing:
     """An answer being written."""
+
+    writes = True
 
     def __init__(
         self,
@@ -85,6 +94,7 @@ class Writing:
         now: Callable[[], float],
     ) -> None:
         self.id = request.id
+        self.priority = request.priority
         self.prefix = prefix
         self.slot = slot
         self.tokens_in = len(prefix) + len(rest)
@@ -136,6 +146,10 @@ class Writing:
             )
         return found
 
+    def stopped(self) -> wire.Stopped:
+        read = min(len(self.slot.tokens), self.tokens_in) - self.tokens_cached
+        return wire.Stopped(self.id, max(0, read), self._decoder.count)
+
     def release(self) -> None:
         self._cache.free(self.slot)
 
@@ -143,10 +157,22 @@ class Writing:
 class Weighing:
     """Texts being weighed: the common prefix is read once, each continuation in a lane of its own."""
 
+    writes = False
+
     def __init__(
-        self, request: wire.Weigh, cache: Cache, slot: Strand, prefix: list[int], continuations: list[list[int]]
+        self,
+        request: wire.Weigh,
+        cache: Cache,
+        slot: Strand,
+        prefix: list[int],
+        continuations: list[list[int]],
+        now: Callable[[], float],
     ) -> None:
         self.id = request.id
+        self.priority = request.priority
+        self._now = now
+        self._began = now()
+        self._evaluated = 0
         self.prefix: list[int] = []
         self.slot = slot
         self.tokens_in = len(prefix) + sum(map(len, continuations))
@@ -174,6 +200,7 @@ class Weighing:
 
     def took(self, lane: Lane, row: Row) -> None:
         lane.arrived()
+        self._evaluated += len(lane.sent)
         if lane is self._reading:
             if not lane.queue:
                 self._reading = None
@@ -193,7 +220,10 @@ class Weighing:
         if not self.done:
             return []
         means = [total / max(1, len(text)) for total, text in zip(self._sums, self._texts, strict=True)]
-        return [wire.Weighed(self.id, means, self.tokens_in, self.tokens_cached)]
+        return [wire.Weighed(self.id, means, self.tokens_in, self.tokens_cached, self._now() - self._began)]
+
+    def stopped(self) -> wire.Stopped:
+        return wire.Stopped(self.id, self._evaluated)
 
     def release(self) -> None:
         for each in (self.slot, *self._helpers):

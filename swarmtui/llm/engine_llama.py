@@ -6,17 +6,16 @@ import ctypes
 import os
 import sys
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import llama_cpp
 import numpy as np
 from numpy.typing import NDArray
 
+from swarmtui.llm.memory import BATCH
 from swarmtui.llm.sampler import Logits
 
-BATCH = 256
-"""Most tokens of one step."""
 SPM = 1
 """llama.cpp's vocab type that puts a blank before every text that it tokenises."""
 UPDATE = "update llama-cpp-python, or choose another model: `swarmtui models`"
@@ -59,17 +58,32 @@ class Weights:
         Unusable: not a model, a truncated file, an unknown architecture, too little memory.
     """
 
-    def __init__(self, path: str, *, threads: int, gpu_layers: int) -> None:
+    def __init__(self, path: str, *, threads: int, gpu_layers: int, loading: Callable[[float], None]) -> None:
+        """
+        Args:
+            path: the GGUF file.
+            threads, gpu_layers: as llama.cpp has them.
+            loading: is told how much of the file is loaded, 0 to 1, again and again.
+        """
         self._log = Log()
         llama_cpp.llama_backend_init()
         params = llama_cpp.llama_model_default_params()
         params.n_gpu_layers = gpu_layers
+
+        def progress(share: float, _data: object) -> bool:
+            loading(share)
+            return True
+
+        # ctypes frees a callback that nobody holds.
+        self._progress = llama_cpp.llama_progress_callback(progress)
+        params.progress_callback = self._progress
         self._threads = threads
         self._model = llama_cpp.llama_model_load_from_file(os.fsencode(path), params)
         if not self._model:
             raise self._explain(path)
         self._context: Any = None
         self._memory: Any = None
+        self._within: Callable[[], None] | None = None
         vocab = llama_cpp.llama_model_get_vocab(self._model)
         if vocab is None or not llama_cpp.llama_model_has_decoder(self._model):
             raise Unusable("this model doesn't write text", "choose a text model")
@@ -120,6 +134,25 @@ class Weights:
     def context_per_sequence(self) -> int:
         """Tokens that one sequence holds."""
         return int(llama_cpp.llama_n_ctx_seq(self._context))
+
+    def watch(self, within: Callable[[], None] | None) -> None:
+        """Call `within` again and again during the decodes to come, as they get on; None: don't.
+
+        It costs about a millisecond a decode: for long ones only.
+        """
+        if (within is None) == (self._within is None):
+            return
+        if within is None:
+            callback = llama_cpp.ggml_abort_callback()
+        else:
+
+            def go_on(_data: object, within: Callable[[], None] = within) -> bool:
+                within()
+                return False
+
+            callback = llama_cpp.ggml_abort_callback(go_on)
+        llama_cpp.llama_set_abort_callback(self._context, callback, ctypes.c_void_p(0))
+        self._callback, self._within = callback, within
 
     def decode(self, entries: Sequence[tuple[int, int, int, bool]]) -> int:
         """Evaluate (token, position, sequence, wants logits); returns llama_decode's code, 0 for success."""

@@ -18,6 +18,11 @@ class FairQueue(Generic[T]):
     def __len__(self) -> int:
         return len(self._waiting)
 
+    @property
+    def priority(self) -> int:
+        """The highest of those that wait; -1 if nobody does."""
+        return max((-each[0] for each in self._waiting), default=-1)
+
     def push(self, agent: str, priority: int, item: T) -> None:
         """Add a request. An agent that comes new (or back) starts level with the least served of those that wait."""
         self._pushed += 1

@@ -6,6 +6,8 @@ import os
 from pathlib import Path
 from typing import Protocol
 
+import msgspec
+
 
 class EngineNumbers(Protocol):
     """How the engine is to run; 0: let it choose."""
@@ -18,6 +20,17 @@ class EngineNumbers(Protocol):
     def slots(self) -> int: ...
     @property
     def gpu_layers(self) -> int: ...
+
+
+class EngineSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """How an engine runs. 0 means: let it choose."""
+
+    threads: int = 0
+    context: int = 0
+    """Tokens per request, prompt and answer (2,048 if 0)."""
+    slots: int = 0
+    """Requests worked on at the same time; the KV cache grows with it (4 if 0)."""
+    gpu_layers: int = 0
 
 
 def physical_cores() -> int:

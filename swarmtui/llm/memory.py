@@ -4,8 +4,8 @@ What a model needs is the sum of
 
 - its weights: the file's size (they're mapped into memory whole);
 - the KV cache: sequences × tokens per request × layers × KV heads × (key + value length) × 2 bytes. There is a
-  sequence for each slot and for each role's instructions. Models that attend to a window, or not at all, in some
-  layers need less;
+  sequence for each slot, one for the urgent and one for each role's instructions. Models that attend to a window, or
+  not at all, in some layers need less;
 - room to compute in: for the logits of a batch over the vocabulary, and for the program itself.
 
 It's compared with the memory that is free now (what the system could give without swapping) and with all there is,
@@ -25,6 +25,8 @@ from swarmtui.llm.machine import EngineNumbers, total_memory
 
 SLOTS = 4
 """Requests worked on at the same time, unless the settings say otherwise."""
+EXPRESS = 1
+"""Further sequences, for urgent requests: those needn't wait until an answer has been written."""
 PINS = 4
 """Sequences kept for the instructions of the roles."""
 CONTEXT = 2_048
@@ -120,7 +122,7 @@ def fit(weights: int, shape: Shape, trained: int, numbers: EngineNumbers | None,
     slots = (numbers.slots if numbers else 0) or SLOTS
     context = (numbers.context if numbers else 0) or CONTEXT
     context = min(context, trained) if trained else context
-    cache = shape.cell * context * (slots + PINS)
+    cache = shape.cell * context * (slots + EXPRESS + PINS)
     compute = 2 * BATCH * 4 * (shape.vocabulary or ASSUMED_VOCABULARY)
     needs = weights + cache + compute + PROGRAM
     on_gpu = bool(numbers and numbers.gpu_layers)

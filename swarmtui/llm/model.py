@@ -77,6 +77,24 @@ class Reply(msgspec.Struct, frozen=True, kw_only=True):
     """max_tokens ended it."""
 
 
+class Cost(msgspec.Struct, frozen=True, kw_only=True):
+    """What a request took of the model, whether it was answered or given up."""
+
+    agent: str
+    kind: str
+    """A purpose, or 'likelihood'."""
+    tokens_in: int = 0
+    tokens_cached: int = 0
+    tokens_out: int = 0
+    seconds: float = 0.0
+    cancelled: bool = False
+
+    @property
+    def tokens(self) -> int:
+        """Tokens that went through the model."""
+        return self.tokens_in - self.tokens_cached + self.tokens_out
+
+
 class Likelihood(msgspec.Struct, frozen=True, kw_only=True):
     """Texts to be weighed: mean log probability per token of each continuation after the common prefix."""
 

@@ -5,16 +5,19 @@ from __future__ import annotations
 import os
 import subprocess
 import threading
+import time
 from pathlib import Path
 from typing import Protocol
 
 import msgspec
 
-from swarmtui.llm import models, process, wire
+from swarmtui.llm import models, process, tuning, wire
 from swarmtui.llm.machine import EngineNumbers
 from swarmtui.llm.model import ModelError
 
-PATIENCE_S = 300.0
+PATIENCE_S = 240.0
+"""For how long the engine may say nothing at all, while it loads or measures. Slow isn't silent: see `engine_pulse`."""
+LOOK_S = 0.2
 
 
 class ProbeConfig(Protocol):
@@ -40,32 +43,44 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     read_per_second: float = 0.0
     """Tokens of a prompt."""
     written_per_second: float = 0.0
-    """Tokens of an answer."""
+    """Tokens of an answer alone; 0 if the model is too slow to be measured."""
+    width: int = 0
+    """Answers that go on in one step."""
+    speeds: tuple[wire.Speed, ...] = ()
+    """What that was decided by."""
     notices: list[str] = []
 
 
-def probe(config: ProbeConfig, patience_s: float = PATIENCE_S) -> Report:
-    """Load the configured model in a child process and decode a few tokens. Blocks; never raises."""
+def probe(config: ProbeConfig, notebook: tuning.Notebook | None = None, patience_s: float = PATIENCE_S) -> Report:
+    """Load the configured model in a child process and measure it. Blocks; never raises.
+
+    Args:
+        config: says which model, and how it's to be run.
+        notebook: keeps the figures, in place of older ones.
+        patience_s: see `PATIENCE_S`.
+    """
     try:
         file = models.choose(config.model, config.models_dir)
     except ModelError as error:
         return Report(ok=False, text=str(error), remedy=error.remedy)
     numbers = config.llm
-    return probe_file(
-        wire.Open(
-            path=str(file.path),
-            threads=numbers.threads,
-            context=numbers.context,
-            slots=numbers.slots,
-            gpu_layers=numbers.gpu_layers,
-            probe=True,
-        ),
-        patience_s,
+    order = wire.Open(
+        path=str(file.path),
+        threads=numbers.threads,
+        context=numbers.context,
+        slots=numbers.slots,
+        gpu_layers=numbers.gpu_layers,
+        measure=True,
     )
+    report = probe_file(order, patience_s)
+    if report.ok and notebook is not None:
+        measured = tuning.Measured(report.read_per_second, report.speeds)
+        notebook.write(tuning.key(file.path, numbers), measured)
+    return report
 
 
 def probe_file(order: wire.Open, patience_s: float = PATIENCE_S, command: list[str] | None = None) -> Report:
-    """Give an engine an order with `probe` set and tell what came of it. Its process is gone on return."""
+    """Give an engine an order with `measure` set and tell what came of it. Its process is gone on return."""
     try:
         child = subprocess.Popen(
             command or process.command(),
@@ -81,7 +96,7 @@ def probe_file(order: wire.Open, patience_s: float = PATIENCE_S, command: list[s
         # It ends by itself once the pipe is closed, but only after its answer: stdin stays open until then.
         out, said = _converse(child, wire.frame(order), patience_s)
     except subprocess.TimeoutExpired:
-        return Report(ok=False, text=f"no token within {patience_s:.0f} s", remedy="choose a smaller model")
+        return Report(ok=False, text=f"no sign of life for {patience_s:.0f} s", remedy="choose a smaller model")
     finally:
         child.kill()
         child.wait()
@@ -96,14 +111,17 @@ def _converse(child: subprocess.Popen[bytes], order: bytes, patience_s: float) -
     assert child.stdin
     out, err = bytearray(), bytearray()
     answered = threading.Event()
+    heard = time.monotonic()
 
     def listen() -> None:
+        nonlocal heard
         unframer = wire.Unframer()
         assert child.stdout
         while data := os.read(child.stdout.fileno(), 65_536):
+            heard = time.monotonic()
             out.extend(data)
             try:
-                if list(unframer.feed(data)):
+                if any(not isinstance(each, wire.Beat | wire.Loading) for each in unframer.feed(data)):
                     break
             except wire.WireError:
                 break
@@ -122,8 +140,9 @@ def _converse(child: subprocess.Popen[bytes], order: bytes, patience_s: float) -
         child.stdin.flush()
     except BrokenPipeError:
         pass
-    if not answered.wait(patience_s):
-        raise subprocess.TimeoutExpired(child.args, patience_s)
+    while not answered.wait(min(LOOK_S, patience_s)):
+        if time.monotonic() - heard > patience_s:
+            raise subprocess.TimeoutExpired(child.args, patience_s)
     try:
         child.stdin.close()
     except BrokenPipeError:
@@ -138,6 +157,22 @@ def _converse(child: subprocess.Popen[bytes], order: bytes, patience_s: float) -
     return bytes(out), err.decode("utf-8", "replace")
 
 
+def _works(message: wire.Ready) -> Report:
+    alone = message.speeds[0].per_second if message.speeds else 0.0
+    written = f"{alone:.0f} written" if alone else "writing is too slow to be measured"
+    return Report(
+        ok=True,
+        text=f"decodes here: {message.prefill:.0f} tokens/s read, {written}, "
+        f"loaded in {message.seconds:.1f} s, {message.threads} thread{'' if message.threads == 1 else 's'}",
+        seconds=message.seconds,
+        read_per_second=message.prefill,
+        written_per_second=alone,
+        width=message.width,
+        speeds=tuple(message.speeds),
+        notices=message.notices,
+    )
+
+
 def _report(out: bytes, said: str, code: int | None) -> Report:
     try:
         messages = list(wire.Unframer().feed(out))
@@ -145,15 +180,7 @@ def _report(out: bytes, said: str, code: int | None) -> Report:
         messages = []
     for message in messages:
         if isinstance(message, wire.Ready):
-            return Report(
-                ok=True,
-                text=f"decodes here: {message.prefill:.0f} tokens/s read, {message.decode:.0f} written, "
-                f"loaded in {message.seconds:.1f} s, {message.threads} thread{'' if message.threads == 1 else 's'}",
-                seconds=message.seconds,
-                read_per_second=message.prefill,
-                written_per_second=message.decode,
-                notices=message.notices,
-            )
+            return _works(message)
         if isinstance(message, wire.Refused):
             return Report(ok=False, text=message.reason, remedy=message.remedy)
     if "No module named 'llama_cpp'" in said:

@@ -25,8 +25,10 @@ class Open(Message, frozen=True, tag="open"):
     """Tokens that a single request may take, prompt and answer."""
     slots: int = 0
     gpu_layers: int = 0
-    probe: bool = False
-    """Decode one token at once and tell how fast."""
+    width: int = 0
+    """Answers that go on in one step, as measured before; 0: not measured."""
+    measure: bool = False
+    """Measure at once how fast it reads and writes, alone and several answers in a step, and tell."""
 
 
 class Generate(Message, frozen=True, tag="generate"):
@@ -39,6 +41,7 @@ class Generate(Message, frozen=True, tag="generate"):
     max_tokens: int
     temperature: float
     seed: int
+    priority: int = 0
 
 
 class Weigh(Message, frozen=True, tag="weigh"):
@@ -47,12 +50,35 @@ class Weigh(Message, frozen=True, tag="weigh"):
     id: int
     prefix: str
     continuations: list[str]
+    priority: int = 0
 
 
 class Cancel(Message, frozen=True, tag="cancel"):
     """Stop that request; answered by `Stopped` unless it has ended already."""
 
     id: int
+
+
+class Loading(Message, frozen=True, tag="loading"):
+    """The model is on its way into memory: so much of it is there (0 to 1). Also a sign of life."""
+
+    share: float
+
+
+class Beat(Message, frozen=True, tag="beat"):
+    """A sign of life: it's at work, and the next sign will come within about so many seconds."""
+
+    seconds: float
+
+
+class Speed(msgspec.Struct, frozen=True):
+    """How fast answers are written, so many of them in one step."""
+
+    width: int
+    per_second: float
+    """Tokens, of all answers together: the middle of the tries."""
+    spread: float
+    """By how much the tries differ, as a share of the middle (half of the distance between the quarters)."""
 
 
 class Ready(Message, frozen=True, tag="ready"):
@@ -64,12 +90,16 @@ class Ready(Message, frozen=True, tag="ready"):
     threads: int
     notices: list[str]
     """What a person should know, e.g. that there's no chat template."""
+    express: int = 0
+    """Further slots, for urgent requests alone."""
+    width: int = 0
+    """Answers that go on in one step."""
     seconds: float = 0.0
     """How long the loading took."""
     prefill: float = 0.0
-    """Tokens per second read, if probed."""
-    decode: float = 0.0
-    """Tokens per second written, if probed."""
+    """Tokens per second read, if measured."""
+    speeds: list[Speed] = []
+    """Tokens per second written, if measured."""
 
 
 class Refused(Message, frozen=True, tag="refused"):
@@ -107,6 +137,7 @@ class Weighed(Message, frozen=True, tag="weighed"):
     means: list[float]
     tokens_in: int
     tokens_cached: int
+    seconds: float = 0.0
 
 
 class Failed(Message, frozen=True, tag="failed"):
@@ -121,10 +152,14 @@ class Stopped(Message, frozen=True, tag="stopped"):
     """This request was cancelled, its slot is free."""
 
     id: int
+    evaluated: int = 0
+    """Tokens of its prompt that were evaluated in vain."""
+    tokens_out: int = 0
+    """Tokens written in vain."""
 
 
 ToEngine: TypeAlias = Open | Generate | Weigh | Cancel
-FromEngine: TypeAlias = Ready | Refused | Piece | Done | Weighed | Failed | Stopped
+FromEngine: TypeAlias = Loading | Beat | Ready | Refused | Piece | Done | Weighed | Failed | Stopped
 
 _encoder = msgspec.msgpack.Encoder()
 _to_engine: msgspec.msgpack.Decoder[ToEngine] = msgspec.msgpack.Decoder(ToEngine)

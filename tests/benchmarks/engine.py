@@ -21,7 +21,8 @@ from typing import Any
 import trio
 
 from swarmtui.llm import models
-from swarmtui.llm.client import EngineModel, EngineSettings
+from swarmtui.llm.client import EngineModel
+from swarmtui.llm.machine import EngineSettings
 from swarmtui.llm.model import Likelihood, Request
 
 RULES = {

@@ -6,7 +6,8 @@ import pytest
 import trio
 
 from swarmtui.llm import models
-from swarmtui.llm.client import EngineModel, EngineSettings
+from swarmtui.llm.client import EngineModel
+from swarmtui.llm.machine import EngineSettings
 
 
 @pytest.fixture(scope="session")
@@ -18,9 +19,9 @@ def bundled():
 
 
 @asynccontextmanager
-async def engine(path, *, log=None, **settings):
+async def engine(path, *, log=None, notebook=None, on_cost=None, **settings):
     """An engine that is loaded; ended on the way out."""
-    model = EngineModel(path, EngineSettings(**settings), log=log)
+    model = EngineModel(path, EngineSettings(**settings), log=log, notebook=notebook, on_cost=on_cost)
     async with trio.open_nursery() as nursery:
         await nursery.start(model.run)
         with trio.fail_after(120):

@@ -1,6 +1,7 @@
 """An engine without a model, for tests of the client: does what the prompt says. Runs as a script."""
 
 import os
+import signal
 import sys
 
 from swarmtui.llm import wire
@@ -20,14 +21,16 @@ def answer(message):
         sys.stdout.buffer.flush()
         return
     say(wire.Piece(message.id, prompt, 1))
+    if prompt == "stop":
+        os.kill(os.getpid(), signal.SIGSTOP)
     if prompt != "hang":
         say(
             wire.Done(
                 id=message.id,
                 text=prompt,
                 value=None,
-                tokens_in=1,
-                tokens_cached=0,
+                tokens_in=10,
+                tokens_cached=4,
                 tokens_out=1,
                 seconds=0.0,
                 cut=False,
@@ -39,14 +42,29 @@ def main():
     order = wire.read(sys.stdin.buffer)
     if order is None or "die at once" in order.path:
         os._exit(9)
+    if "never ready" in order.path:
+        say(wire.Loading(0.5))
+        os.kill(os.getpid(), signal.SIGSTOP)
+    slots = 3 if "three" in order.path else 1
+    speeds = [wire.Speed(1, 10.0, 0.01), wire.Speed(4, 20.0, 0.01)] if order.measure else []
     say(
+        wire.Beat(60.0),
+        wire.Loading(0.5),
         wire.Ready(
-            name="fake", slots=1, context=512, threads=1, notices=["a fake"],
-        )
-    )  # fmt: skip
+            name="fake",
+            slots=slots,
+            context=512,
+            threads=1,
+            notices=["a fake"],
+            express=1,
+            width=order.width or 3,
+            prefill=100.0 if order.measure else 0.0,
+            speeds=speeds,
+        ),
+    )
     while (message := wire.read(sys.stdin.buffer)) is not None:
         if isinstance(message, wire.Cancel):
-            say(wire.Stopped(message.id))
+            say(wire.Stopped(message.id, 7, 2))
         else:
             answer(message)
 

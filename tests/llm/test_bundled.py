@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from swarmtui.llm import models, process, wire
+from swarmtui.llm import models, process, tuning, wire
 from swarmtui.llm.probe import probe, probe_file
 
 pytestmark = pytest.mark.model
@@ -21,10 +21,13 @@ def test_auto_is_the_bundled_model_found_without_importing_its_package(bundled):
     assert "llama_cpp" not in sys.modules
 
 
-def test_the_probe_decodes_a_token():
+def test_the_probe_measures_and_remembers(bundled, tmp_path):
     numbers = SimpleNamespace(threads=0, context=0, slots=1, gpu_layers=0)
-    report = probe(SimpleNamespace(model="auto", models_dir=None, llm=numbers))
-    assert report.ok
+    notebook = tuning.Notebook(tmp_path / "measured.json")
+    report = probe(SimpleNamespace(model="auto", models_dir=None, llm=numbers), notebook)
+    assert report.ok, report
+    assert report.width == 1
+    assert notebook.read(tuning.key(bundled, numbers)).prefill == report.read_per_second
     assert report.written_per_second > 0
     assert report.read_per_second > 0
 
@@ -50,7 +53,7 @@ def test_the_probe_tells_how_the_engine_died(script, text, remedy):
 def test_the_probe_gives_up_on_one_that_hangs():
     report = probe_file(wire.Open("any"), patience_s=0.2, command=["sleep", "60"])
     assert not report.ok
-    assert "no token" in report.text
+    assert "no sign of life" in report.text
 
 
 def test_threads_of_the_engine_sleep_while_they_wait(monkeypatch):
@@ -76,9 +79,9 @@ def test_nothing_of_the_engine_reaches_the_terminal(bundled):
         child.stdin.write(order)
         child.stdin.flush()
         unframer, heard = wire.Unframer(), []
-        while not heard:
+        while not any(isinstance(each, wire.Ready) for each in heard):
             heard += unframer.feed(child.stdout.read1(65536))
-        assert isinstance(heard[0], wire.Ready)
+        assert all(isinstance(each, wire.Ready | wire.Beat | wire.Loading) for each in heard)
         child.stdin.close()
         # Its client is gone: so is it.
         assert child.wait(30) == 0

@@ -8,6 +8,7 @@ import trio
 
 from swarmtui.llm.client import EngineModel
 from swarmtui.llm.model import Likelihood, ModelError, Request
+from swarmtui.llm.vigil import Vigil
 from tests.llm.conftest import engine
 from tests.llm.gguf_files import rewritten
 
@@ -120,30 +121,28 @@ async def test_a_cancelled_request_frees_its_slot(bundled):
         assert model.working == model.waiting == 0
 
 
-async def test_a_killed_engine_costs_the_requests_in_work_and_comes_back(bundled, tmp_path):
+async def test_a_killed_engine_comes_back_and_costs_nothing(bundled, tmp_path):
     async with engine(bundled, slots=1, log=tmp_path / "engine.log") as model:
         heard = trio.Event()
-        lost = []
+        answers = []
 
-        async def doomed():
-            with pytest.raises(ModelError, match="SIGKILL") as caught:
-                await model.generate(ask("Tell a long story.", schema=None, max_tokens=1500), lambda _: heard.set())
-            lost.append(caught.value.remedy)
+        async def one(prompt, agent, on_text=None):
+            answers.append(await model.generate(ask(prompt, agent=agent, max_tokens=80), on_text))
 
         async with trio.open_nursery() as nursery:
-            nursery.start_soon(doomed)
+            nursery.start_soon(one, "Goal: bake bread.", "ada", lambda _: heard.set())
             with trio.fail_after(60):
                 await heard.wait()
             old = model.pid
             os.kill(old, signal.SIGKILL)
-            # This one waits in the client and outlives the engine.
-            reply = await model.generate(ask(agent="bob", max_tokens=20))
-        assert reply.value["steps"]
-        assert "memory" in lost[0]
+            # This one waits in the client, the other is asked again.
+            nursery.start_soon(one, "Goal: repair a bicycle.", "bob")
+        assert all(each.value["steps"] for each in answers)
+        assert len(answers) == 2
         assert model.restarts == 1
         assert model.pid not in (0, old)
         assert model.state == "ready"
-        assert "started again" in model.notices[-1]
+        assert "SIGKILL" in model.notices[-1] and "started again" in model.notices[-1]
         pid = model.pid
     assert model.state == "closed"
     assert model.pid == 0
@@ -151,6 +150,27 @@ async def test_a_killed_engine_costs_the_requests_in_work_and_comes_back(bundled
         os.kill(pid, 0)
     with pytest.raises(ModelError, match="closed"):
         await model.generate(ask())
+
+
+async def test_a_stopped_engine_is_noticed_killed_and_replaced(bundled):
+    async with engine(bundled, slots=2) as model:
+        old = model.pid
+        stopped = trio.Event()
+
+        def hear(_):
+            if not stopped.is_set():
+                os.kill(old, signal.SIGSTOP)
+                model.vigil = Vigil(0.5)  # of this engine alone
+                stopped.set()
+
+        with trio.fail_after(120):
+            reply = await model.generate(ask(max_tokens=80), hear)
+        assert stopped.is_set()
+        assert reply.value["steps"]
+        assert model.restarts == 1
+        assert "the engine hung" in model.notices[-1]
+        with pytest.raises(ProcessLookupError):
+            os.kill(old, 0)
 
 
 async def refused(path):

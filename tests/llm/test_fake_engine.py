@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 import trio
 
-from swarmtui.llm import client, models, process
+from swarmtui.llm import client, models, process, tuning
 from swarmtui.llm.client import EngineModel
-from swarmtui.llm.model import ModelError, Request
+from swarmtui.llm.model import ModelError, Request, Urgency
+from swarmtui.llm.vigil import Vigil
 
 
 @pytest.fixture(autouse=True)
@@ -21,8 +22,8 @@ def fake(monkeypatch):
 
 
 @asynccontextmanager
-async def running(path="fake.gguf"):
-    model = EngineModel(Path(path))
+async def running(path="fake.gguf", **options):
+    model = EngineModel(Path(path), **options)
     async with trio.open_nursery() as nursery:
         await nursery.start(model.run)
         with trio.fail_after(60):
@@ -56,14 +57,23 @@ async def test_turns_are_fair_and_the_urgent_goes_first():
     async with running() as model, trio.open_nursery() as nursery:
         await model.ready()
         scope = await held(model, nursery)
-        for prompt, agent, priority in [
-            ("g0", "greedy", 0), ("g1", "greedy", 0), ("g2", "greedy", 0), ("m0", "modest", 0), ("now", "urgent", 9),
-        ]:  # fmt: skip
+        asked = [
+            ("g0", "greedy", Urgency.WORK),
+            ("g1", "greedy", Urgency.WORK),
+            ("g2", "greedy", Urgency.WORK),
+            ("m0", "modest", Urgency.WORK),
+            ("rival", "late", Urgency.RIVAL),
+            ("first", "early", Urgency.DRAFT),
+        ]
+        for i, (prompt, agent, priority) in enumerate(asked):
             nursery.start_soon(one, model, prompt, agent, priority)
-            while model.waiting + len(order) < {"g0": 1, "g1": 2, "g2": 3, "m0": 4, "now": 5}[prompt]:
+            while model.waiting + len(order) < i + 1:
                 await trio.lowlevel.checkpoint()
+        # A verdict needn't wait until a slot is free.
+        assert (await model.generate(ask("vote", "judge", Urgency.VOTE))).text == "vote"
+        assert order == []
         scope.cancel()
-    assert order == ["now", "g0", "m0", "g1", "g2"]
+    assert order == ["first", "g0", "m0", "g1", "g2", "rival"]
 
 
 async def test_a_waiting_request_that_is_cancelled_never_reaches_the_engine():
@@ -86,9 +96,95 @@ async def test_an_engine_that_ends_or_talks_nonsense_is_started_again(prompt):
             with pytest.raises(ModelError):
                 await model.generate(ask(prompt))
             assert (await model.generate(ask("fine"))).text == "fine"
-            assert model.restarts == count
+            assert model.restarts == 2 * count  # the culprit is tried once more
         assert any("started again" in each for each in model.notices)
+        assert any("1 request asked again" in each for each in model.notices)
+        assert any("1 request lost" in each for each in model.notices)
         assert len(model.notices) <= 20
+
+
+async def test_the_one_that_an_engine_dies_of_is_found_and_the_others_are_answered():
+    answers, lost = [], []
+
+    async def one(model, prompt):
+        try:
+            answers.append((await model.generate(ask(prompt, agent=prompt))).text)
+        except ModelError as error:
+            lost.append(str(error))
+
+    async with running("three.gguf") as model, trio.open_nursery() as nursery:
+        await model.ready()
+        held_scope = await held(model, nursery)
+        other = await held(model, nursery)
+        nursery.start_soon(one, model, "die")
+        while not lost:
+            await trio.sleep(0.01)
+            if model.restarts and answers == []:
+                # The two that hold their places were asked again; each alone, they would hold up the culprit.
+                held_scope.cancel()
+                other.cancel()
+                answers.append("")
+                nursery.start_soon(one, model, "fine")
+                nursery.start_soon(one, model, "fine too")
+    assert len(lost) == 1
+    assert sorted(answers) == ["", "fine", "fine too"]
+    assert model.restarts == 2
+
+
+async def test_an_engine_that_is_silent_at_work_is_killed_and_replaced():
+    """It's stopped: alive, but silent. From that moment on it gets little time; the next one gets the usual."""
+    async with running() as model:
+        await model.ready()
+        first = model.pid
+
+        def silent(_):
+            model.vigil = Vigil(0.5)
+
+        with pytest.raises(ModelError, match="hung: no sign of life for") as caught:
+            await model.generate(ask("stop"), silent)
+        assert caught.value.remedy
+        assert (await model.generate(ask("fine"))).text == "fine"
+        assert model.pid not in (0, first)
+        assert model.restarts == 2
+        assert any("the engine hung" in each for each in model.notices)
+
+
+async def test_an_engine_that_is_silent_while_it_loads_is_refused():
+    async with running("never ready") as model:
+        while not model.loaded:
+            await trio.lowlevel.checkpoint()
+        model.vigil = Vigil(0.5)
+        with pytest.raises(ModelError, match=r"hung.*while it loaded"):
+            await model.ready()
+
+
+async def test_what_was_measured_is_remembered(tmp_path):
+    file = tmp_path / "model.gguf"
+    file.write_bytes(b"x")
+    notebook = tuning.Notebook(tmp_path / "cache" / "measured.json")
+    async with running(file, notebook=notebook) as model:
+        await model.ready()
+        assert model.width == 3
+    assert [each.width for each in notebook.read(tuning.key(file, model._settings)).speeds] == [1, 4]
+    async with running(file, notebook=notebook) as model:
+        await model.ready()
+        assert model.width == 4  # as measured before: it isn't measured again
+
+
+async def test_each_request_is_charged_also_one_that_is_given_up():
+    costs = []
+    async with running(on_cost=costs.append) as model, trio.open_nursery() as nursery:
+        await model.ready()
+        await model.generate(ask("fine"))
+        scope = await held(model, nursery)
+        scope.cancel()
+        await model.generate(ask("again"))
+        assert model.busy_seconds > 0
+    assert [(each.agent, each.kind, each.tokens, each.cancelled) for each in costs] == [
+        ("ada", "work", 7, False),
+        ("holder", "work", 9, True),
+        ("ada", "work", 7, False),
+    ]
 
 
 async def test_an_engine_that_dies_while_it_loads_is_refused():

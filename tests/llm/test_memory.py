@@ -3,7 +3,7 @@
 import pytest
 
 from swarmtui.llm import memory, models
-from swarmtui.llm.client import EngineSettings
+from swarmtui.llm.machine import EngineSettings
 from swarmtui.llm.memory import Memory, Shape
 from swarmtui.llm.model import ModelError
 from tests.llm.gguf_files import gguf
@@ -35,12 +35,12 @@ def test_the_sum():
     shape = Shape(cell=131_072, vocabulary=128_000)
     here = Memory(total=8 * GB, free=6 * GB)
     usual = memory.fit(4 * GB, shape, 8_192, None, here)
-    assert usual.cache == 131_072 * 2_048 * (memory.SLOTS + memory.PINS)
+    assert usual.cache == 131_072 * 2_048 * (memory.SLOTS + memory.EXPRESS + memory.PINS)
     assert usual.needs == 4 * GB + usual.cache + 2 * 256 * 4 * 128_000 + memory.PROGRAM
     assert usual.verdict == "tight"
     assert "this machine has 8.0 GB, 6.0 GB free now" in usual.in_words()
     small = memory.fit(4 * GB, shape, 8_192, EngineSettings(slots=1, context=512), here)
-    assert small.cache == 131_072 * 512 * (1 + memory.PINS)
+    assert small.cache == 131_072 * 512 * (1 + memory.EXPRESS + memory.PINS)
     assert small.verdict == "fits"
     assert memory.fit(4 * GB, shape, 1_024, None, here).cache == usual.cache // 2
     assert memory.fit(7 * GB, shape, 8_192, None, here).verdict == "too large"
