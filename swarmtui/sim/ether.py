@@ -59,7 +59,7 @@ class Ether(MemoryHub):
 
     def whisper(self, source: MemoryNetwork, target: PeerId, data: bytes) -> None:
         """Tell one peer alone what others will believe was told to all (hostile members do)."""
-        self.trace.note(self.number(source.peer_id), f"whispers to {self.number(target)}", data)
+        self.trace.frame(self.number(source.peer_id), data, SHARED, self.number(target))
         if self.passes(source.peer_id, target):
             self._send(source, self._networks[target], data)
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import multiprocessing
-from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
+import signal
+from collections import Counter, deque
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor
 from functools import partial
 
 from .dice import crowd, scenario
@@ -13,8 +14,8 @@ from .judgement import Outcome
 from .run import run
 from .scenario import Scenario
 
-CHUNK = 8
-"""Seeds that a worker process takes at once."""
+AHEAD = 32
+"""Seeds that wait or are done already, for each process, while an earlier one takes its time."""
 
 
 def drawn(seed: int, peers: tuple[int, int], kinds: Collection[str] | None, thin: bool = False) -> Scenario:
@@ -33,15 +34,42 @@ def many(
     kinds: Collection[str] | None = None,
     jobs: int = 1,
     thin: bool = False,
-) -> Iterator[Outcome]:
-    """Run many seeds, in processes of their own if `jobs` is more than 1; in the order of the seeds."""
+) -> Generator[Outcome, None, None]:
+    """Run many seeds, in processes of their own if `jobs` is more than 1; in the order of the seeds.
+
+    Closed, or interrupted, before its end it ends the processes at once.
+    """
     ask = partial(one, peers=peers, kinds=kinds, thin=thin)
-    if jobs <= 1 or len(seeds) == 1:
+    if jobs <= 1 or len(seeds) <= 1:
         yield from map(ask, seeds)
         return
+    others = set(multiprocessing.active_children())
     context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(jobs, mp_context=context) as pool:
-        yield from pool.map(ask, seeds, chunksize=max(1, min(CHUNK, len(seeds) // (4 * jobs))))
+    with ProcessPoolExecutor(jobs, mp_context=context, initializer=_deaf) as pool:
+        try:
+            yield from _in_order(pool, ask, seeds, AHEAD * jobs)
+        except BaseException:
+            for child in set(multiprocessing.active_children()) - others:
+                child.terminate()
+            raise
+
+
+def _in_order(
+    pool: ProcessPoolExecutor, ask: Callable[[int], Outcome], seeds: Iterable[int], ahead: int
+) -> Iterator[Outcome]:
+    """Give the pool `ahead` seeds more than are done, and hand out what came of them in order."""
+    asked: deque[Future[Outcome]] = deque()
+    for seed in seeds:
+        asked.append(pool.submit(ask, seed))
+        if len(asked) >= ahead:
+            yield asked.popleft().result()
+    while asked:
+        yield asked.popleft().result()
+
+
+def _deaf() -> None:
+    """Leave Ctrl-C, which every process of a terminal gets, to the one that prints the figures."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def percentile(values: Iterable[float], share: float) -> float:

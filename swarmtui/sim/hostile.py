@@ -50,6 +50,9 @@ MS = 1 << 16
 REMEMBERED = 200
 MAX_SAID = 1_500
 """Ops of one hostile member in all, the floods aside: more would only cost time."""
+FLOOD = 150
+MAX_FLOODS = 40
+"""Of one hostile member: those that stay, in a run of hours, would only cost time."""
 
 
 class Hostile:
@@ -62,6 +65,7 @@ class Hostile:
         self.rng = random.Random(f"{world.scenario.seed}/{number}/hostile")
         self.replica = Replica()
         self.said = 0
+        self.floods = 0
         self.errors: list[str] = []
         self._frames: list[bytes] = []
         self._withheld: list[tuple[float, Op]] = []
@@ -277,13 +281,16 @@ async def meddle(self: Hostile) -> None:
 
 async def flood(self: Hostile) -> None:
     """Hundreds of ops at once, that mean nothing, or point nowhere."""
+    self.floods += 1
+    if self.floods > MAX_FLOODS:
+        return
     plan = self.plan()
     known = plan.id if plan is not None else bytes(32)
     ops = [
         self.make(
             known if self.rng.random() < 0.9 else self.rng.randbytes(32), Vote(self.rng.randbytes(32), True, MARKS)
         )
-        for _ in range(150)
+        for _ in range(FLOOD)
     ]
     await self.tell(ops)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any
 
@@ -16,7 +16,7 @@ from swarmtui.peer.memory import reproducible
 
 from .judgement import Oracle, Outcome, judge, with_errors
 from .scenario import Scenario
-from .trace import Trace
+from .trace import Teller, Trace
 from .world import World
 
 
@@ -59,19 +59,33 @@ def _checking_once() -> Iterator[None]:
         module.open_presence = opened
 
 
-def run(scenario: Scenario, show: Callable[[str], None] | None = None, oracle: Oracle | None = None) -> Outcome:
+@contextlib.contextmanager
+def _whole_interruption() -> Iterator[None]:
+    """Ctrl-C comes to some task, and out of trio wrapped in a group for each nursery on its way."""
+    try:
+        yield
+    except BaseExceptionGroup as group:
+        if group.subgroup(KeyboardInterrupt) is None:
+            raise
+        raise KeyboardInterrupt from None
+
+
+def run(scenario: Scenario, teller: Teller | None = None, oracle: Oracle | None = None) -> Outcome:
     """Run a scenario and judge it.
 
     Args:
         scenario: what happens.
-        show: called with a readable line per event.
+        teller: told of every event.
         oracle: another way from ops to pictures, to compare with.
 
     Returns:
         What came of it. The same scenario gives the same outcome, its trace's hash included, in any process.
+
+    Raises:
+        KeyboardInterrupt: it was interrupted.
     """
     outcomes: list[Outcome] = []
-    trace = Trace(show)
+    trace = Trace(teller)
 
     async def main() -> None:
         async with trio.open_nursery() as nursery:
@@ -80,6 +94,6 @@ def run(scenario: Scenario, show: Callable[[str], None] | None = None, oracle: O
             outcomes.append(judge(world, oracle))
             nursery.cancel_scope.cancel()
 
-    with _listening() as errors, _checking_once(), reproducible(scenario.seed):
+    with _listening() as errors, _checking_once(), reproducible(scenario.seed), _whole_interruption():
         trio.run(main, clock=MockClock(autojump_threshold=0))
     return with_errors(outcomes[0], errors.lines)
