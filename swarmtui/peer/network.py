@@ -1,4 +1,4 @@
-"""What a peer needs of a network. libp2p.py and memory.py provide it."""
+"""What a peer needs of a network. libp2p/ and memory.py provide it."""
 
 from __future__ import annotations
 

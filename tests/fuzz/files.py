@@ -18,9 +18,9 @@ import msgspec
 
 from swarmtui import config
 from swarmtui.llm import models, wire
-from swarmtui.peer.discovery import Folder
 from swarmtui.peer.frames import Opener
 from swarmtui.peer.journal import Journal
+from swarmtui.peer.libp2p.discovery import Folder
 from swarmtui.plan.envelope import seal
 from swarmtui.plan.ops import Goal, Note, Op, Steer
 from swarmtui.swarm.identities import Identities

@@ -10,7 +10,7 @@ import pytest
 
 from swarmtui import config
 from swarmtui.llm import wire
-from swarmtui.peer.discovery import Folder
+from swarmtui.peer.libp2p.discovery import Folder
 from swarmtui.plan.envelope import seal
 from swarmtui.plan.ops import Goal
 from swarmtui.plan.replica import Replica

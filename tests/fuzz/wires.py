@@ -14,16 +14,16 @@ from libp2p.peer.id import ID
 from libp2p.pubsub.pb import rpc_pb2
 from libp2p.pubsub.validators import PUBSUB_SIGNING_PREFIX
 
-from swarmtui.peer.discovery import SERVICE, Mdns
 from swarmtui.peer.libp2p import Libp2pNetwork
-from swarmtui.peer.mesh import MESHSUB
+from swarmtui.peer.libp2p.discovery import SERVICE, Mdns
+from swarmtui.peer.libp2p.mesh import MESHSUB
+from swarmtui.peer.libp2p.pipes import prefixed
+from swarmtui.peer.libp2p.requests import PROTOCOL
+from swarmtui.peer.libp2p.streams import HEADER, INITIAL_WINDOW, LeanStream
 from swarmtui.peer.peer import Card, Peer
-from swarmtui.peer.pipes import prefixed
-from swarmtui.peer.requests import PROTOCOL
-from swarmtui.peer.streams import HEADER, INITIAL_WINDOW, LeanStream
 from swarmtui.plan.envelope import Identity
-from tests.peer.nodes import villain
-from tests.peer.test_muxer import by_hand
+from tests.peer.libp2p.nodes import villain
+from tests.peer.libp2p.test_muxer import by_hand
 from tests.peer.world import draft, goal
 
 from . import material

@@ -21,9 +21,9 @@ from libp2p.peer.id import ID
 
 from swarmtui.config import load
 from swarmtui.paths import Folders
-from swarmtui.peer.gossip import SafeGossip
 from swarmtui.peer.journal import Journal
-from swarmtui.peer.requests import Requests
+from swarmtui.peer.libp2p.gossip import SafeGossip
+from swarmtui.peer.libp2p.requests import Requests
 from swarmtui.plan.replica import Replica
 from swarmtui.swarm import Swarm
 from swarmtui.view import SwarmView

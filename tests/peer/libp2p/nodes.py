@@ -13,9 +13,9 @@ from libp2p.abc import INetStream
 from libp2p.peer.id import ID
 from multiaddr import Multiaddr
 
-from swarmtui.peer.host import LeanHost, SafeSwarm, guarded, make_host
 from swarmtui.peer.libp2p import Libp2pNetwork
-from swarmtui.peer.mesh import MESHSUB
+from swarmtui.peer.libp2p.host import LeanHost, SafeSwarm, guarded, make_host
+from swarmtui.peer.libp2p.mesh import MESHSUB
 from swarmtui.peer.network import Event, Frame, Joined, Left
 
 DEADLINE = 30.0

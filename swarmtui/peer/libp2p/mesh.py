@@ -11,10 +11,10 @@ from libp2p.pubsub.gossipsub import GossipSub
 from libp2p.pubsub.pb import rpc_pb2
 from libp2p.pubsub.utils import safe_bytes_from_hex
 
-from swarmtui.peer.pipes import Misbehaviour
+from swarmtui.peer.libp2p.pipes import Misbehaviour
 
 if TYPE_CHECKING:
-    from swarmtui.peer.gossip import SafeGossip
+    from swarmtui.peer.libp2p.gossip import SafeGossip
 
 MESHSUB = TProtocol("/meshsub/1.1.0")
 """1.1 only: 1.2's IDONTWANT costs a third more CPU than the duplicates it saves, at our message sizes."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import trio
 from trio.testing import MockClock
 
-from swarmtui.peer.strikes import BAN_S, REMEMBERED, SHOWN, STRIKES, WINDOW_S, Strikes
+from swarmtui.peer.libp2p.strikes import BAN_S, REMEMBERED, SHOWN, STRIKES, WINDOW_S, Strikes
 
 
 def strikes() -> Strikes:

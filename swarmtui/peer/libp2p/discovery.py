@@ -21,7 +21,7 @@ import msgspec
 import trio
 from zeroconf import IPVersion, ServiceInfo, ServiceListener, Zeroconf
 
-from swarmtui.peer.addresses import split_address
+from swarmtui.peer.libp2p.addresses import split_address
 from swarmtui.peer.network import NetworkError
 from swarmtui.plan.ops import PeerId
 

@@ -12,8 +12,8 @@ import trio.testing
 from libp2p.peer.id import ID
 from libp2p.stream_muxer.exceptions import MuxedConnUnavailable, MuxedStreamClosed, MuxedStreamEOF, MuxedStreamReset
 
-from swarmtui.peer.muxer import MAX_INBOUND_STREAMS, PATIENCE_S, PING_AFTER_S, LeanYamux
-from swarmtui.peer.streams import (
+from swarmtui.peer.libp2p.muxer import MAX_INBOUND_STREAMS, PATIENCE_S, PING_AFTER_S, LeanYamux
+from swarmtui.peer.libp2p.streams import (
     ACK,
     DATA,
     FIN,

@@ -40,7 +40,7 @@ from libp2p.transport.tcp.tcp import TCP
 from libp2p.transport.upgrader import TransportUpgrader
 from multiaddr import Multiaddr
 
-from swarmtui.peer.muxer import LeanYamux
+from swarmtui.peer.libp2p.muxer import LeanYamux
 
 log = logging.getLogger(__name__)
 

@@ -22,12 +22,14 @@ import trio
 from libp2p.peer.id import ID
 from multiaddr import Multiaddr
 
-from swarmtui.peer.addresses import listenable, real_addresses, split_address
-from swarmtui.peer.dialler import Dialler
-from swarmtui.peer.discovery import Folder, Mdns, swarm_tag
-from swarmtui.peer.gossip import SafeGossip
-from swarmtui.peer.host import SafeSwarm, guarded, make_host
-from swarmtui.peer.mesh import LeanRouter
+from swarmtui.peer.libp2p.addresses import listenable, real_addresses, split_address
+from swarmtui.peer.libp2p.dialler import Dialler
+from swarmtui.peer.libp2p.discovery import Folder, Mdns, swarm_tag
+from swarmtui.peer.libp2p.gossip import SafeGossip
+from swarmtui.peer.libp2p.host import SafeSwarm, guarded, make_host
+from swarmtui.peer.libp2p.mesh import LeanRouter
+from swarmtui.peer.libp2p.requests import Requests
+from swarmtui.peer.libp2p.strikes import Strikes
 from swarmtui.peer.network import (
     MAX_FRAME_BYTES,
     Event,
@@ -38,8 +40,6 @@ from swarmtui.peer.network import (
     NetworkError,
     Validator,
 )
-from swarmtui.peer.requests import Requests
-from swarmtui.peer.strikes import Strikes
 from swarmtui.plan.ops import PeerId
 
 log = logging.getLogger(__name__)

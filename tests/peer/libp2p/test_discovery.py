@@ -11,10 +11,9 @@ import pytest
 import trio
 import trio.testing
 
-from swarmtui.peer import discovery
-from swarmtui.peer.dialler import LAST_RETRY_S, MAX_FOUND, Dialler
-from swarmtui.peer.discovery import Folder, Mdns, alive, swarm_tag, understood
-from swarmtui.peer.libp2p import Libp2pNetwork
+from swarmtui.peer.libp2p import Libp2pNetwork, discovery
+from swarmtui.peer.libp2p.dialler import LAST_RETRY_S, MAX_FOUND, Dialler
+from swarmtui.peer.libp2p.discovery import Folder, Mdns, alive, swarm_tag, understood
 
 from .nodes import DEADLINE, Seed, start
 

@@ -15,8 +15,8 @@ from libp2p.pubsub.pubsub import Pubsub
 from libp2p.tools.anyio_service import background_trio_service
 from multiaddr import Multiaddr
 
-from swarmtui.peer.host import network_key
-from swarmtui.peer.requests import PROTOCOL
+from swarmtui.peer.libp2p.host import network_key
+from swarmtui.peer.libp2p.requests import PROTOCOL
 
 from .nodes import DEADLINE, Seed, start
 

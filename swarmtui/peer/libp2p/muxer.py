@@ -19,7 +19,7 @@ from libp2p.peer.id import ID
 from libp2p.stream_muxer.exceptions import MuxedConnUnavailable, MuxedStreamError, MuxedStreamReset
 from multiaddr import Multiaddr
 
-from swarmtui.peer.streams import (
+from swarmtui.peer.libp2p.streams import (
     ACK,
     DATA,
     FIN,

@@ -9,8 +9,7 @@ import trio
 from libp2p.peer.id import ID
 from multiaddr import Multiaddr
 
-from swarmtui.peer import host
-from swarmtui.peer.libp2p import Libp2pNetwork
+from swarmtui.peer.libp2p import Libp2pNetwork, host
 from swarmtui.peer.network import MAX_ANSWER_BYTES, MAX_FRAME_BYTES, NetworkError
 
 from .nodes import DEADLINE, Node, Seed, echo, meet, running, start

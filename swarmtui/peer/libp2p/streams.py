@@ -11,7 +11,7 @@ from libp2p.abc import IMuxedStream
 from libp2p.stream_muxer.exceptions import MuxedStreamClosed, MuxedStreamEOF, MuxedStreamReset
 
 if TYPE_CHECKING:
-    from swarmtui.peer.muxer import LeanYamux
+    from swarmtui.peer.libp2p.muxer import LeanYamux
 
 HEADER = struct.Struct("!BBHII")  # version, type, flags, stream, length
 DATA, WINDOW, PING, GO_AWAY = range(4)

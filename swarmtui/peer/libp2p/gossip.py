@@ -24,9 +24,9 @@ from libp2p.pubsub.validators import PUBSUB_SIGNING_PREFIX, signature_validator
 from nacl.exceptions import BadSignatureError
 from nacl.signing import VerifyKey
 
-from swarmtui.peer.mesh import LeanRouter, control_entries
+from swarmtui.peer.libp2p.mesh import LeanRouter, control_entries
+from swarmtui.peer.libp2p.pipes import Bucket, Misbehaviour, RpcReader, SeenCache, SendQueue, prefixed
 from swarmtui.peer.network import MAX_FRAME_BYTES
-from swarmtui.peer.pipes import Bucket, Misbehaviour, RpcReader, SeenCache, SendQueue, prefixed
 
 log = logging.getLogger(__name__)
 
