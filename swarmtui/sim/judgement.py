@@ -15,6 +15,7 @@ from swarmtui.plan.ops import Claim, Op, OpId, Result
 from swarmtui.plan.replica import AUTHOR_BUDGET, TOTAL_BUDGET, Replica
 from swarmtui.plan.state import State
 
+from .member import kind_of
 from .scenario import Crash, Cut, Data, Stop, Weather
 from .structure import faults_of
 
@@ -146,14 +147,27 @@ def _judge_course(world: World, wrong: Wrong) -> None:
     if world.settled_s is None and world.all_same() and world.finished_s is not None:
         wrong("incomplete", f"members {world.incomplete()} don't see that they hold what the others hold")
     elif not world.all_same():
-        prints = {one.number: one.peer.replica.fingerprint.hex()[:8] for one in world.honest()}
-        wrong("diverged", f"fingerprints {prints}")
+        wrong("diverged", "; ".join(_differing(world)))
     bound = scenario.policy.lease_s + scenario.policy.patience_s + SLACK_S
     if not scenario.of("hostile") and not scenario.ahead_s:
         if book.longest_wait > bound:
             wrong("takeover", f"a dead holder's task lay there for {book.longest_wait:.0f} s")
         if book.longest_rest > bound:
             wrong("rest", f"nothing moved for {book.longest_rest:.0f} s")
+
+
+def _differing(world: World) -> list[str]:
+    """What each member lacks of all that honest ones hold."""
+    held = {op.id: op for one in world.honest() for op in one.peer.replica.ops()}
+    lines = []
+    for one in world.honest():
+        lacking = sorted((op for op in held.values() if one.peer.replica.get(op.id) is None), key=lambda op: op.order)
+        if lacking:
+            first = lacking[0]
+            author = world.ether.numbers.get(first.author, -1)
+            said = f"first {kind_of(first.body)} {first.id.hex()[:8]} of member {author}"
+            lines.append(f"member {one.number} ({one.spec.role}) lacks {len(lacking)} of {len(held)} ops, {said}")
+    return lines
 
 
 def _undone(world: World) -> list[str]:
