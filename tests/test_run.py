@@ -113,7 +113,13 @@ class PlayedSwarm:
 
     @property
     def summary(self) -> dict[str, Any]:
-        return {"calls": {"draft": 2, "work": 3}, "failed": 1, "tokens_in": 5, "tokens_out": 7, "seconds": 90, "ops": 9}
+        figures = {"failed": 1, "tokens_in": 5, "tokens_out": 7, "seconds": 90, "ops": 9}
+        return figures | {
+            "calls": {"draft": 2, "work": 3},
+            "busy_share": 0.93,
+            "unused_share": 0.04,
+            "rivals_share": 0.2,
+        }
 
 
 @pytest.fixture
@@ -137,6 +143,8 @@ def test_a_done_plan_ends_with_0_and_goes_to_stdout(
     assert out.startswith("# Plan a party\n\n*Done: 1 of 1 tasks")
     assert out.endswith("## The finished plan\n\nCake.\n")
     assert "1.5 min; 5 model calls (draft 2, work 3, 1 failed); 5 tokens in (0 cached), 7 out; 9 ops" in err
+    assert "model busy 93% of the time since the goal; of the tokens through it 4% went into nothing" in err
+    assert "20% into drafts that were weighed and lost" in err
     assert "warning: the disk is full" in err
     assert err.count("look 0") == 1, "each line is told once"
     assert swarm.made[0].goals == [("Plan a party", "with cake")]

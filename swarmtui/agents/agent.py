@@ -20,6 +20,7 @@ from swarmtui.llm.model import Model, ModelError
 from swarmtui.plan.ops import DEFAULT_SKILL, Body, Op, OpId, PeerId, TaskId
 from swarmtui.plan.state import Changes, Plan, Task
 
+from .account import Account
 from .crowd import Crowd, crowd
 from .settings import AgentSettings, room_of
 
@@ -96,6 +97,7 @@ class Agent:
         self.rng = rng
         self.settings = settings or AgentSettings()
         self.status = Status()
+        self.account: Account | None = None
         self._watched: set[TaskKey] = set()
         self._current: Job | None = None
         self._scope = trio.CancelScope()
@@ -254,6 +256,8 @@ class Agent:
                 log.exception("%s (%s) failed at %s", self.settings.name, self.role, job.doing)
                 trouble = f"{type(error).__name__}: {error}"
         self._current = None
+        if self.account is not None:
+            self.account.dropped()  # what wasn't said by now never will be
         self.status.tail, self.status.tokens_per_second = "", 0.0
         why = self._dropped_for if self._scope.cancelled_caught else ""
         with trio.move_on_after(self.settings.leave_s):
@@ -356,9 +360,12 @@ class Agent:
             await trio.lowlevel.checkpoint()
         self._saying = True
         try:
-            return await self.peer.say(plan.id, *bodies)
+            ops = await self.peer.say(plan.id, *bodies)
         finally:
             self._saying = False
+        if self.account is not None:
+            self.account.said(ops)
+        return ops
 
     def writer(self) -> Callable[[str], None]:
         """What to hand to the model for its text as it comes: keeps `status.tail` and the rate."""

@@ -150,12 +150,19 @@ def reasons(plan: PlanView) -> list[str]:
 
 
 def in_words(summary: dict[str, Any]) -> str:
-    """The figures of a run in one line."""
+    """The figures of a run in two lines."""
     calls = summary.get("calls", {})
     each = ", ".join(f"{name} {count}" for name, count in calls.items())
     extra = "".join(f", {summary[key]} {key}" for key in ("failed", "cancelled") if summary.get(key))
-    return (
+    tokens, cached = summary.get("tokens_in", 0), summary.get("tokens_cached", 0)
+    line = (
         f"{summary.get('seconds', 0) / 60:.1f} min; {sum(calls.values())} model calls ({each or 'none'}{extra}); "
-        f"{summary.get('tokens_in', 0)} tokens in ({summary.get('tokens_cached', 0)} cached), "
-        f"{summary.get('tokens_out', 0)} out; {summary.get('ops', 0)} ops"
+        f"{tokens} tokens in ({cached} cached), {summary.get('tokens_out', 0)} out; {summary.get('ops', 0)} ops"
+    )
+    if not calls:
+        return line
+    return (
+        f"{line}\nmodel busy {summary.get('busy_share', 0):.0%} of the time since the goal; of the tokens through it "
+        f"{summary.get('unused_share', 0):.0%} went into nothing that the plan used, "
+        f"{summary.get('rivals_share', 0):.0%} into drafts that were weighed and lost"
     )

@@ -116,11 +116,6 @@ class EngineModel:
             self._rates.popleft()
         return sum(count for _, count in self._rates) / RATE_WINDOW_S
 
-    @property
-    def busy_seconds(self) -> float:
-        """For how long it has had something to do, all in all."""
-        return self._desk.busy_seconds
-
     async def run(self, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
         """Keep an engine running until cancelled; then it's ended and all waiting requests fail.
 

@@ -82,8 +82,6 @@ class Desk:
         self._queue: FairQueue[Ticket] = FairQueue()
         self._sent: dict[int, Ticket] = {}
         self._suspects: deque[Ticket] = deque()
-        self._busy = 0.0
-        self._busy_since: float | None = None
 
     @property
     def waiting(self) -> int:
@@ -94,11 +92,6 @@ class Desk:
     def working(self) -> int:
         """Requests in the engine."""
         return len(self._sent)
-
-    @property
-    def busy_seconds(self) -> float:
-        """For how long the engine has had something to do, all in all."""
-        return self._busy + (0.0 if self._busy_since is None else trio.current_time() - self._busy_since)
 
     def push(self, ticket: Ticket) -> None:
         """A new request."""
@@ -117,7 +110,6 @@ class Desk:
         ticket = self._choose()
         if ticket is not None:
             self._sent[ticket.number] = ticket
-            self._count()
         return ticket
 
     def sent(self, number: int) -> Ticket | None:
@@ -126,9 +118,7 @@ class Desk:
 
     def done(self, number: int) -> Ticket | None:
         """The engine has ended with this one."""
-        ticket = self._sent.pop(number, None)
-        self._count()
-        return ticket
+        return self._sent.pop(number, None)
 
     def lose(self, error: ModelError) -> tuple[int, int]:
         """The engine is gone with what it was at: (requests to be asked again, requests that fail)."""
@@ -141,7 +131,6 @@ class Desk:
         for ticket in lost:
             ticket.fail(error)
         self._suspects.extend(again)
-        self._count()
         return len(again), len(lost)
 
     def fail_all(self, error: ModelError) -> None:
@@ -153,7 +142,6 @@ class Desk:
             waiting.append(self._queue.pop())
         for ticket in waiting:
             ticket.fail(error)
-        self._count()
 
     def _choose(self) -> Ticket | None:
         if any(each.suspect for each in self._sent.values()):
@@ -162,9 +150,3 @@ class Desk:
             return None if self._sent else self._suspects.popleft()
         places = self.slots + (self.express if self._queue.priority >= Urgency.VOTE else 0)
         return self._queue.pop() if self._queue and len(self._sent) < places else None
-
-    def _count(self) -> None:
-        now = trio.current_time()
-        if self._busy_since is not None:
-            self._busy += now - self._busy_since
-        self._busy_since = now if self._sent else None

@@ -10,7 +10,7 @@ from swarmtui.llm.engine_llama import Weights
 from swarmtui.llm.sampler import Sampler
 from swarmtui.llm.wire import Speed
 
-BUDGET_S = 3.0
+BUDGET_S = 1.5
 TOO_SLOW_S = 0.5
 """A model that takes longer for a single token isn't measured: the weights' way to the processor is what takes so long,
 and that is shared by all answers of a step."""

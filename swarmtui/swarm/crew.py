@@ -27,7 +27,7 @@ from .camera import Camera, empty
 from .errors import SwarmError
 from .identities import Identities
 from .member import Member
-from .metering import Meter
+from .metering import Account, Meter
 from .models import Models
 from .networks import Networks
 
@@ -68,7 +68,8 @@ class Crew:
 
     def summary(self) -> dict[str, Any]:
         """Figures of the run so far."""
-        return self._meter.summary() | {
+        plans = self._camera.replica.plans if self._camera else {}
+        return self._meter.summary(list(plans.values())) | {
             "seconds": round(time.time() - self._started, 1),
             "ops": self.picture.ops,
             "sent": sum(member.network.sent for member in list(self._members.values())),
@@ -161,6 +162,7 @@ class Crew:
 
     async def give_goal(self, title: str, detail: str, policy: Policy | None) -> str:
         chosen = policy or self._config.policy.to_policy(self._scorers())
+        self._meter.goal()
         op = await self._voice.give(Goal(title=title, detail=detail, policy=chosen, nonce=self._rng.randbytes(8)))
         self._camera_now.show(op.id)
         return f"goal given: {title}"
@@ -227,6 +229,7 @@ class Crew:
             angle = angle or (self._next_angle() if role == "decomposer" else "")
             settings = AgentSettings(name=name, angle=angle, skills=skills, prompts=self._prompts)
             agent = make(role, peer, brain, random.Random(self._rng.random()), settings)
+            agent.account = Account(self._meter, name)
         member = Member(role, name, peer, network, lease, agent)
         local = [address for other in self._living() for address in other.network.addresses[:1]]
         try:

@@ -1,17 +1,24 @@
-"""Counts what the agents ask of a model, for the summary of a run."""
+"""Counts what the agents ask of a model and what came of it, for the summary of a run."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable
+import time
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
 
-from swarmtui.llm.model import Likelihood, Model, ModelError, Reply, Request
+from swarmtui.llm.model import Cost, Likelihood, Model, ModelError, Reply, Request
+from swarmtui.plan.ops import Op, OpId, Proposal, Result, Vote
+from swarmtui.plan.state import Draft, Plan, Task
 
 
 class Meter:
-    """What was asked of all models of this swarm."""
+    """What was asked of all models of this swarm, and which ops it went into.
 
-    def __init__(self) -> None:
+    Tokens count as they go through the model: those of prompts that had to be evaluated, and those written.
+    """
+
+    def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
         self.calls: Counter[str] = Counter()
         """By purpose: draft, judge, work, merge, likelihood."""
         self.failed = 0
@@ -19,10 +26,63 @@ class Meter:
         self.tokens_in = 0
         self.tokens_cached = 0
         self.tokens_out = 0
-        self.busy_seconds = 0.0
+        self._now = now
+        self._asked = 0
+        self._busy = 0.0
+        self._since = now()
+        self._began: tuple[float, float] | None = None
+        self._open: Counter[str] = Counter()
+        """Tokens by agent that went into nothing yet."""
+        self._by_op: dict[OpId, tuple[Op, float]] = {}
+        self._lost = 0.0
 
-    def summary(self) -> dict[str, float | int | dict[str, int]]:
-        """The figures, as plain data."""
+    def charge(self, cost: Cost) -> None:
+        """A request took this."""
+        self.tokens_in += cost.tokens_in
+        self.tokens_cached += cost.tokens_cached
+        self.tokens_out += cost.tokens_out
+        if cost.cancelled:
+            self._lost += cost.tokens
+        else:
+            self._open[cost.agent] += cost.tokens
+
+    def said(self, agent: str, ops: Sequence[Op]) -> None:
+        """What an agent spent since its last word went into these ops."""
+        spent = self._open.pop(agent, 0)
+        for op in ops:
+            self._by_op[op.id] = (op, spent / len(ops))
+
+    def dropped(self, agent: str) -> None:
+        """What an agent spent since its last word went into nothing."""
+        self._lost += self._open.pop(agent, 0)
+
+    def goal(self) -> None:
+        """A goal is given: from now on the busy share counts."""
+        self._tick()
+        self._began = (self._now(), self._busy)
+
+    def asks(self, change: int) -> None:
+        """So many requests more (or fewer) are on their way."""
+        self._tick()
+        self._asked += change
+
+    @property
+    def busy_share(self) -> float:
+        """Of the time since the goal, that in which a model had something to do."""
+        # Asked from the screen's thread as well: looks, and changes nothing.
+        now = self._now()
+        total = self._busy + (now - self._since if self._asked else 0.0)
+        began, busy = self._began or (now, total)
+        return (total - busy) / max(1e-9, now - began)
+
+    def summary(self, plans: Iterable[Plan]) -> dict[str, Any]:
+        """The figures, as plain data.
+
+        Args:
+            plans: as they stand at the end.
+        """
+        fates = self._fates({plan.id: plan for plan in plans})
+        total = sum(fates.values())
         return {
             "calls": dict(sorted(self.calls.items())),
             "failed": self.failed,
@@ -30,16 +90,94 @@ class Meter:
             "tokens_in": self.tokens_in,
             "tokens_cached": self.tokens_cached,
             "tokens_out": self.tokens_out,
-            "busy_seconds": round(self.busy_seconds, 1),
+            "busy_share": round(self.busy_share, 3),
+            "tokens_by_fate": {fate: round(fates[fate]) for fate in FATES},
+            "unused_share": round(fates["unused"] / max(1.0, total), 3),
+            "rivals_share": round(fates["rivals"] / max(1.0, total), 3),
         }
+
+    def _fates(self, plans: Mapping[OpId, Plan]) -> dict[str, float]:
+        found: dict[str, float] = defaultdict(
+            float, {"unused": self._lost, "used": float(sum(list(self._open.values())))}
+        )
+        for op, tokens in list(self._by_op.values()):
+            plan = plans.get(op.plan)
+            found[fate(plan, op) if plan else "unused"] += tokens
+        return found
+
+    def _tick(self) -> None:
+        now = self._now()
+        if self._asked:
+            self._busy += now - self._since
+        self._since = now
+
+
+FATES = ("used", "rivals", "unused")
+"""What tokens went into: something that the plan is made of (or still may be); a draft that was weighed against the
+winner and lost; nothing that the plan used."""
+
+
+def fate(plan: Plan, op: Op) -> str:
+    """What became of an op: see `FATES`."""
+    body = op.body
+    if isinstance(body, Proposal):
+        task = plan.tasks.get(body.task)
+        return _draft_fate(task, task.drafts.get(op.id)) if task else "unused"
+    if isinstance(body, Vote):
+        return _vote_fate(plan, op, body)
+    if isinstance(body, Result):
+        return "used" if any(task.result is op for task in list(plan.tasks.values())) else "unused"
+    return "used"
+
+
+def _draft_fate(task: Task, draft: Draft | None) -> str:
+    if draft is None or not draft.counts:
+        return "unused"
+    if task.winner is None or task.winner is draft:
+        return "used"
+    winner = task.winner.op.body
+    if isinstance(winner, Proposal) and winner.base == draft.op.id:
+        return "used"
+    return "rivals" if draft.votes else "unused"
+
+
+def _vote_fate(plan: Plan, op: Op, vote: Vote) -> str:
+    for task in list(plan.tasks.values()):
+        draft = task.drafts.get(vote.proposal)
+        if draft is not None:
+            winner = task.winner
+            in_time = winner is None or winner.accepted_at is None or op.hlc <= winner.accepted_at
+            return "used" if draft.counts and in_time else "unused"
+    return "unused"
+
+
+class Account:
+    """An agent's part of the meter; satisfies `agents.agent.Account`."""
+
+    def __init__(self, meter: Meter, name: str) -> None:
+        self._meter = meter
+        self._name = name
+
+    def said(self, ops: Sequence[Op]) -> None:
+        self._meter.said(self._name, ops)
+
+    def dropped(self) -> None:
+        self._meter.dropped(self._name)
 
 
 class Metered:
     """A model whose use is counted."""
 
-    def __init__(self, model: Model, meter: Meter) -> None:
+    def __init__(self, model: Model, meter: Meter, *, tells_costs: bool = False) -> None:
+        """
+        Args:
+            model: any.
+            meter: counts.
+            tells_costs: the model itself tells the meter what requests took; else their answers do.
+        """
         self._model = model
         self._meter = meter
+        self._tells_costs = tells_costs
 
     @property
     def name(self) -> str:
@@ -58,6 +196,7 @@ class Metered:
         """See :meth:`Model.generate`."""
         meter = self._meter
         meter.calls[request.purpose] += 1
+        meter.asks(1)
         finished = False
         try:
             reply = await self._model.generate(request, on_text)
@@ -67,14 +206,27 @@ class Metered:
             meter.failed += 1
             raise
         finally:
+            meter.asks(-1)
             meter.cancelled += not finished
-        meter.tokens_in += reply.tokens_in
-        meter.tokens_cached += reply.tokens_cached
-        meter.tokens_out += reply.tokens_out
-        meter.busy_seconds += reply.seconds
+        if not self._tells_costs:
+            cost = Cost(
+                agent=request.agent,
+                kind=request.purpose,
+                tokens_in=reply.tokens_in,
+                tokens_cached=reply.tokens_cached,
+                tokens_out=reply.tokens_out,
+                seconds=reply.seconds,
+            )
+            meter.charge(cost)
         return reply
 
     async def likelihood(self, request: Likelihood) -> list[float]:
         """See :meth:`Model.likelihood`."""
-        self._meter.calls["likelihood"] += 1
-        return await self._model.likelihood(request)  # a model that can't isn't a failure: it's asked for words
+        meter = self._meter
+        meter.calls["likelihood"] += 1
+        meter.asks(1)
+        try:
+            # A model that can't isn't a failure: it's asked for words.
+            return await self._model.likelihood(request)
+        finally:
+            meter.asks(-1)

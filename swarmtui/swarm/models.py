@@ -11,7 +11,8 @@ from swarmtui.llm.client import EngineModel
 from swarmtui.llm.model import Model, ModelError
 from swarmtui.llm.models import choose
 from swarmtui.llm.scripted import ScriptedModel
-from swarmtui.paths import Folders
+from swarmtui.llm.tuning import Notebook
+from swarmtui.paths import Folders, measurements
 
 from .errors import SwarmError
 from .metering import Meter, Metered
@@ -54,12 +55,13 @@ class Models:
         try:
             file = await trio.to_thread.run_sync(choose, spec, self._config.models_dir)
             log = Folders(self._config.data_dir).data / "llama.log"
-            engine = EngineModel(file, self._config.llm, log=log)
+            notebook = Notebook(measurements())
+            engine = EngineModel(file, self._config.llm, log=log, notebook=notebook, on_cost=self._meter.charge)
             await self._nursery.start(engine.run)
             await engine.ready()
         except ModelError as error:
             raise SwarmError(str(error), error.remedy) from error
-        return _Started(engine, Metered(engine, self._meter), engine)
+        return _Started(engine, Metered(engine, self._meter, tells_costs=True), engine)
 
     @property
     def name(self) -> str:

@@ -179,7 +179,6 @@ async def test_each_request_is_charged_also_one_that_is_given_up():
         scope = await held(model, nursery)
         scope.cancel()
         await model.generate(ask("again"))
-        assert model.busy_seconds > 0
     assert [(each.agent, each.kind, each.tokens, each.cancelled) for each in costs] == [
         ("ada", "work", 7, False),
         ("holder", "work", 9, True),
