@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from typing import Any, Literal
 
 from swarmtui.llm.model import Likelihood, Model, ModelError, Request, Urgency
 from swarmtui.plan.ops import Marks
@@ -11,21 +12,33 @@ from swarmtui.plan.state import Draft, Plan, Task
 
 from . import judging
 from .judging import Emphasis, Gains, Verdict
-from .prompting import Neutral, fill, listed, marks_schema
+from .prompting import Neutral, critique_schema, fill, is_small, listed, marks_schema
 from .settings import AgentSettings
 from .wording import cut, one_line
 
 PATIENCE_WITH_LIKELIHOOD = 2
 """Failures after which a model isn't asked for likelihoods any more."""
+ADVICE_TOKENS = 80
+ADVICE_CHARACTERS = 240
+
+
+def nobody(text: str) -> None:
+    """Hears what a model writes when nobody else wants to."""
 
 
 class Judge:
-    """One scorer's way to a verdict."""
+    """One scorer's way to a verdict.
 
-    def __init__(self, model: Model, settings: AgentSettings, emphasis: Emphasis) -> None:
+    Args:
+        model: asked.
+        settings: with the prompts.
+        emphasis: what this scorer looks at most; None: all alike.
+    """
+
+    def __init__(self, model: Model, settings: AgentSettings, emphasis: Emphasis | None) -> None:
         self._model = model
         self._settings = settings
-        self._emphasis: Emphasis = emphasis
+        self._emphasis: Emphasis | None = emphasis
         self._refused = 0
 
     async def __call__(self, plan: Plan, task: Task, draft: Draft, write: Callable[[str], None], seed: int) -> Verdict:
@@ -35,19 +48,37 @@ class Judge:
             ModelError: the model can neither be read nor asked now.
         """
         steps = [one_line(step.title) for step in draft.steps]
-        title = one_line(task.title)
+        title, goal = one_line(task.title), one_line(plan.goal.title)
         urgency = Urgency.VOTE if draft.votes else Urgency.FIRST_VOTE
         if self._refused < PATIENCE_WITH_LIKELIHOOD:
             try:
-                gains = await self.weigh(title, steps, urgency)
+                verdict = await self.read(title, steps, enough(plan), urgency)
             except ModelError:
                 self._refused += 1
             else:
                 self._refused = 0
-                return judging.by_likelihood(title, steps, gains, self._emphasis, enough(plan))
-        return await self._written(plan, task, title, steps, urgency, write, seed)
+                if verdict.marks.mean >= plan.policy.pass_mark or is_small(self._model.name):
+                    return verdict
+                return await self._advised(title, steps, verdict, urgency, write, seed)
+        _, checked = await self.ask(title, steps, write, seed, goal, enough(plan), urgency)
+        return checked
 
-    async def weigh(self, title: str, steps: list[str], urgency: Urgency = Urgency.VOTE) -> Gains:
+    async def read(self, title: str, steps: Sequence[str], enough: int = 3, urgency: Urgency = Urgency.VOTE) -> Verdict:
+        """Judge by likelihood, without generating.
+
+        Args:
+            title: the task's, one line.
+            steps: their titles, one line each.
+            enough: fewest steps of a complete list.
+            urgency: what waits for it.
+
+        Raises:
+            ModelError: the model failed, or knows no likelihoods.
+        """
+        gains = await self.weigh(title, steps, urgency)
+        return judging.by_likelihood(title, steps, gains, self._emphasis, enough)
+
+    async def weigh(self, title: str, steps: Sequence[str], urgency: Urgency = Urgency.VOTE) -> Gains:
         """Take the likelihoods that the formula needs."""
         prompts = self._settings.prompts.scorer
         listing = listed(steps)
@@ -62,7 +93,7 @@ class Judge:
         means = tuple(sum(column) / len(column) for column in zip(*alone, strict=True))
         return Gains(goal_given_steps, goal_alone, tuple(given), means)
 
-    async def _ask(self, urgency: Urgency, prefix: str, texts: list[str]) -> list[float]:
+    async def _ask(self, urgency: Urgency, prefix: str, texts: Sequence[str]) -> list[float]:
         found = await self._model.likelihood(
             Likelihood(agent=self._settings.name, prefix=prefix, continuations=texts, priority=urgency)
         )
@@ -70,44 +101,94 @@ class Judge:
             raise ModelError(f"the model weighed {len(found)} of {len(texts)} texts")
         return found
 
-    async def _written(
+    async def ask(
         self,
-        plan: Plan,
-        task: Task,
         title: str,
-        steps: list[str],
+        steps: Sequence[str],
+        write: Callable[[str], None] = nobody,
+        seed: int = 0,
+        goal: str = "",
+        enough: int = 3,
+        urgency: Urgency = Urgency.VOTE,
+    ) -> tuple[Verdict, Verdict]:
+        """Let the model write marks.
+
+        Args:
+            title, steps, enough, urgency: as for `read`.
+            write: hears the answer as it's written.
+            seed: of the answer.
+            goal: the plan's; '' if it's the task itself.
+
+        Returns:
+            The marks as they were written, and corrected by what can be seen plainly (small models write any number),
+            with the emphasis.
+
+        Raises:
+            ModelError: the model failed.
+        """
+        goal = goal or title
+        values = {
+            "goal": goal,
+            "title": title,
+            "steps": cut(listed(steps), 1_800),
+            "emphasis": self._emphasis or "all three alike",
+        }
+        facts = {"title": title, "goal": goal, "steps": list(steps), "emphasis": self._emphasis or ""}
+        value = await self._answer("marks", values, facts, marks_schema(), 160, urgency, write, seed)
+        marks = Marks(**{name: _mark(value.get(name)) for name in ("specific", "distinct", "complete")})
+        said = one_line(str(value.get("critique", "")))
+        return Verdict(marks, said), judging.by_word(title, steps, marks, said, self._emphasis, enough)
+
+    async def _advised(
+        self,
+        title: str,
+        steps: Sequence[str],
+        verdict: Verdict,
         urgency: Urgency,
         write: Callable[[str], None],
         seed: int,
     ) -> Verdict:
+        """The verdict with a sentence of the model's own on how to do better; without, if it fails."""
+        values = {"title": title, "steps": cut(listed(steps), 1_800), "found": verdict.critique}
+        facts = {"title": title, "steps": list(steps)}
+        try:
+            value = await self._answer(
+                "critique", values, facts, critique_schema(), ADVICE_TOKENS, urgency, write, seed
+            )
+        except ModelError:
+            return verdict
+        said = cut(one_line(str(value.get("critique", ""))), ADVICE_CHARACTERS)
+        return Verdict(verdict.marks, " ".join(part for part in (verdict.critique, said) if part))
+
+    async def _answer(
+        self,
+        template: Literal["marks", "critique"],
+        values: Mapping[str, str],
+        facts: dict[str, Any],
+        schema: dict[str, Any],
+        most: int,
+        urgency: Urgency,
+        write: Callable[[str], None],
+        seed: int,
+    ) -> dict[str, Any]:
         prompts = self._settings.prompts.scorer
-        values = {
-            "goal": one_line(plan.goal.title),
-            "title": title,
-            "steps": cut(listed(steps), 1_800),
-            "emphasis": self._emphasis,
-        }
         reply = await self._model.generate(
             Request(
                 agent=self._settings.name,
                 purpose="judge",
-                subject=task.title,
+                subject=values["title"],
                 system=prompts.system.strip(),
-                prompt=fill(prompts.marks, values),
-                schema=marks_schema(),
-                max_tokens=160,
+                prompt=fill(getattr(prompts, template), values),
+                schema=schema,
+                max_tokens=most,
                 temperature=0.2,
                 seed=seed,
                 priority=urgency,
-                facts={"title": title, "goal": plan.goal.title, "steps": steps, "emphasis": self._emphasis},
+                facts=facts,
             ),
             write,
         )
-        value = reply.value if isinstance(reply.value, dict) else {}
-        marks = Marks(**{name: _mark(value.get(name)) for name in ("specific", "distinct", "complete")})
-        return judging.by_word(
-            title, steps, marks, one_line(str(value.get("critique", ""))), self._emphasis, enough(plan)
-        )
+        return reply.value if isinstance(reply.value, dict) else {}
 
 
 def enough(plan: Plan) -> int:

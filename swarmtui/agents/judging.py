@@ -85,7 +85,9 @@ def by_likelihood(
     return Verdict(marks, critique(title, steps, weak, enough))
 
 
-def by_word(title: str, steps: Sequence[str], marks: Marks, said: str, emphasis: Emphasis, enough: int = 3) -> Verdict:
+def by_word(
+    title: str, steps: Sequence[str], marks: Marks, said: str, emphasis: Emphasis | None, enough: int = 3
+) -> Verdict:
     """Marks that a model wrote, corrected by what can be seen plainly: small models write any number."""
     distinct = min(marks.distinct, round(100 * _distinct(title, steps, enough) ** CALIBRATION))
     complete = min(marks.complete, 20) if _left(title, steps) < enough else marks.complete

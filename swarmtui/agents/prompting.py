@@ -223,5 +223,10 @@ def marks_schema() -> dict[str, Any]:
     )
 
 
+def critique_schema() -> dict[str, Any]:
+    """The form of a sentence of advice."""
+    return _object({"critique": {"type": "string", "minLength": 8, "maxLength": 240}})
+
+
 def _object(fields: dict[str, Any]) -> dict[str, Any]:
     return {"type": "object", "properties": fields, "required": list(fields), "additionalProperties": False}

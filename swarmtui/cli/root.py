@@ -17,6 +17,7 @@ COMMANDS = {
     "plans": ("swarmtui.cli.plans", "plans", "List the plans kept on this machine."),
     "export": ("swarmtui.cli.plans", "export", "Write a kept plan as Markdown or JSON."),
     "models": ("swarmtui.cli.models", "models", "List the models found, and which is used; get others."),
+    "judge": ("swarmtui.cli.judge", "judge", "Try a model as a judge: mark a file of splits."),
     "doctor": ("swarmtui.cli.machine", "doctor", "Check this machine, with a remedy for each fault."),
     "simulate": ("swarmtui.cli.simulate", "simulate", "Simulate swarms in virtual time, under every fault."),
     "paths": ("swarmtui.cli.machine", "paths", "Show the folders and files in use."),
