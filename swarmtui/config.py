@@ -18,6 +18,7 @@ import tomli_w
 
 from swarmtui import paths, tomlfile
 from swarmtui.settings import (
+    DEFAULT_KEY_VARIABLE,
     DEFAULT_PRESET,
     ENV_PREFIX,
     SETTINGS,
@@ -47,8 +48,11 @@ __all__ = [
     "template",
 ]
 
-NO_SETTINGS = {"SWARMTUI_CONFIG", "SWARMTUI_DEBUG"}
+NO_SETTINGS = {"SWARMTUI_CONFIG", "SWARMTUI_DEBUG", DEFAULT_KEY_VARIABLE}
 """Variables with our prefix that name no setting."""
+
+
+ROLE_MODELS = ("agents.decomposer_model", "agents.scorer_model", "agents.executor_model")
 
 
 class _Found(msgspec.Struct, frozen=True):
@@ -87,6 +91,10 @@ def load(
     name = next((layer["preset"] for layer in reversed(layers) if "preset" in layer), _Found(DEFAULT_PRESET, ""))
     merged = _from_preset(name)
     for layer in layers:
+        if "model" in layer:
+            # Who says --model means all agents, whatever a file says of some.
+            for key in ROLE_MODELS:
+                merged.pop(key, None)
         merged.update(layer)
     return _build(merged)
 

@@ -14,6 +14,7 @@ from swarmtui.plan.ops import DEFAULT_SKILL, MAX_DEPTH, InvalidOp, Policy, check
 
 ENV_PREFIX = "SWARMTUI_"
 DEFAULT_PRESET = "laptop"
+DEFAULT_KEY_VARIABLE = "SWARMTUI_API_KEY"
 AgentRole = Literal["decomposer", "scorer", "executor"]
 
 
@@ -81,6 +82,11 @@ class AgentsConfig(Section, frozen=True):
     skills: Annotated[
         tuple[str, ...], _doc("Skills of the executors: they take only steps that need one of these.")
     ] = (DEFAULT_SKILL,)
+    decomposer_model: Annotated[
+        str, _doc("A model of their own for the decomposers, named as in `model`; empty: that of all.")
+    ] = ""
+    scorer_model: Annotated[str, _doc("The same for the scorers.")] = ""
+    executor_model: Annotated[str, _doc("The same for the executors.")] = ""
 
     def roles(self) -> list[tuple[AgentRole, int]]:
         """Return how many agents of each role to start."""
@@ -150,6 +156,13 @@ class LlmConfig(Section, frozen=True):
     context: Annotated[int, _doc("Tokens that one request may take, prompt and answer; 0: fitting.", ge=0)] = 0
     slots: Annotated[int, _doc("Requests that are computed together; 0: fitting.", ge=0, le=64)] = 0
     folder: Annotated[str, _doc("Folder of your own GGUF files; empty: `swarmtui paths` shows the usual one.")] = ""
+    key_variable: Annotated[
+        str,
+        _doc(
+            "Environment variable that holds the key which a model server wants; it's sent to that server alone.",
+            pattern=r"^[A-Za-z_][A-Za-z0-9_]*\Z|^\Z",
+        ),
+    ] = DEFAULT_KEY_VARIABLE
     gpu_layers: Annotated[
         int, _doc("Layers of the model on the GPU, if llama.cpp was compiled for one; -1: all of them.", ge=-1)
     ] = 0
@@ -170,8 +183,9 @@ class Config(Section, frozen=True):
     model: Annotated[
         str,
         _doc(
-            'The model: "auto" (the bundled one), part of the name of a GGUF that `swarmtui models` lists, a path, or'
-            ' "scripted" (no model: canned answers for demos and tests).',
+            'The model of all agents: "auto" (the bundled one), part of the name of a GGUF that `swarmtui models`'
+            ' lists, a path, the address of a model server ("http://127.0.0.1:8080/v1", with "#model" if it has'
+            ' several), or "scripted" (no model: canned answers for demos and tests).',
             min_length=1,
         ),
     ] = "auto"
@@ -194,6 +208,10 @@ class Config(Section, frozen=True):
     def data(self) -> Path:
         """The data folder as a path."""
         return paths.data_dir(self.data_dir)
+
+    def model_of(self, role: str) -> str:
+        """Return the model of a role's agents."""
+        return getattr(self.agents, f"{role}_model", "") or self.model
 
     @property
     def models_dir(self) -> Path:

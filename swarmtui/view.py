@@ -18,6 +18,7 @@ __all__ = [
     "AgentView",
     "DraftView",
     "GossipLine",
+    "ModelChoice",
     "Notice",
     "PlanView",
     "Role",
@@ -52,6 +53,27 @@ class AgentView(msgspec.Struct, frozen=True):
     """The last characters that its model wrote, while it writes."""
     fault: str
     """Why it isn't to be trusted or has ended; '' if all is well."""
+
+
+class ModelChoice(msgspec.Struct, frozen=True, kw_only=True):
+    """A model that an agent may use."""
+
+    spec: str
+    """What is handed to the swarm."""
+    name: str
+    source: str
+    """Where it was found."""
+    size: str = ""
+    """For people, like the next two: '0.1 GB'."""
+    quantisation: str = ""
+    needs: str = ""
+    """Memory that it takes."""
+    context: int = 0
+    """Tokens; 0 if unknown."""
+    problem: str = ""
+    """Why it can't be used; '' if it can."""
+    note: str = ""
+    """What to know before using it."""
 
 
 class GossipLine(msgspec.Struct, frozen=True):

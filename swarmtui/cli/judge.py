@@ -190,7 +190,7 @@ async def _trial(settings: Config, found: Sequence[Numbered], written: bool, out
         ticker.say("loading the model")
         try:
             prompts = Prompts.load(prompts_dir())
-            model = await Models(settings, Meter(), nursery).get(settings.model)
+            model = await Models(settings, Meter(), nursery).take(settings.model)
         except (PromptError, SwarmError) as error:
             outcome.failure = Failure(error, getattr(error, "remedy", ""))
             nursery.cancel_scope.cancel()

@@ -58,6 +58,12 @@ class Herald:
             self._since = self._now_ms()
             self.hurry()
 
+    def introduce(self, card: Card) -> None:
+        """Say from now on that it is this."""
+        if card != self._card:
+            self._card = card
+            self.hurry()
+
     def hurry(self) -> None:
         """Send a presence soon: something changed, or somebody came."""
         self._hurry.set()

@@ -176,6 +176,11 @@ class Peer:
         """Say by presence what it's doing now; sent soon, changes within a second together."""
         self._herald.show(doing, subject, tokens_per_second)
 
+    def introduce(self, card: Card) -> None:
+        """Say by presence that it's something else now, e.g. uses another model."""
+        self.card = card
+        self._herald.introduce(card)
+
     def watch(self, presence: bool = False) -> Watch:
         """Watch for changes from now on, also of presences if asked."""
         watch = Watch(presence, self._watches.remove)

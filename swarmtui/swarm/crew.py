@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import Any
 
+import msgspec
 import trio
 
 from swarmtui.agents import AgentSettings, PromptError, Prompts, make
@@ -28,7 +29,7 @@ from .errors import SwarmError
 from .identities import Identities
 from .member import Member
 from .metering import Account, Meter
-from .models import Models
+from .models import Chosen, Models
 from .networks import Networks
 
 GONE_SECONDS = 30.0
@@ -86,8 +87,7 @@ class Crew:
             async with trio.open_nursery() as nursery:
                 self._models = Models(self._config, self._meter, nursery)
                 agents = [] if self._gateway == "observer" else self._config.agents.roles()
-                if any(count for _, count in agents):
-                    await self._models.get(self._config.model)
+                await self._models.prepare(role for role, count in agents if count)
                 self._nursery = nursery
                 offline = await self._networks.look()
                 self._plans = await self._unfinished() if self._resume else ()
@@ -202,7 +202,18 @@ class Crew:
         if self._nursery is None:
             raise SwarmError("the swarm isn't running")
         works = role not in ("observer", "operator")
-        brain = await self._models.get(model or self._config.model) if works else None
+        if not works:
+            return await self._settle(role, name, None, angle, skills)
+        brain = await self._models.take(model or self._models.usual(role))
+        try:
+            return await self._settle(role, name, brain, angle, skills)
+        except BaseException:
+            brain.close()
+            raise
+
+    async def _settle(self, role: Role, name: str, brain: Chosen | None, angle: str, skills: tuple[str, ...]) -> Member:
+        """Give a newcomer its identity, network, peer and agent, and let it live."""
+        assert self._nursery is not None
         skills = skills or (tuple(self._config.agents.skills) if role == "executor" else ())
         lease = self._identities.take(role)
         card = Card(
@@ -230,7 +241,7 @@ class Crew:
             settings = AgentSettings(name=name, angle=angle, skills=skills, prompts=self._prompts)
             agent = make(role, peer, brain, random.Random(self._rng.random()), settings)
             agent.account = Account(self._meter, name)
-        member = Member(role, name, peer, network, lease, agent)
+        member = Member(role, name, peer, network, lease, agent, brain)
         local = [address for other in self._living() for address in other.network.addresses[:1]]
         try:
             await self._nursery.start(member.live)
@@ -294,6 +305,16 @@ class Crew:
         await trio.sleep(GONE_SECONDS)
         if self._members.get(member.peer.peer_id) is member:
             del self._members[member.peer.peer_id]
+
+    async def use_model(self, spec: str, peer: PeerId) -> str:
+        """Give an agent another model; without one, the agents that are added from now on."""
+        if not peer:
+            return f"new agents use {await self._models.use(spec)}"
+        member = self._agent(peer)
+        assert member.brain is not None
+        await member.brain.change(spec)
+        member.peer.introduce(msgspec.structs.replace(member.peer.card, model=member.brain.name))
+        return f"{member.name} uses {member.brain.name}"
 
     async def pause(self, peer: PeerId, on: bool) -> str:
         member = self._agent(peer)

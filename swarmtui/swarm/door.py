@@ -13,8 +13,9 @@ import trio
 
 from swarmtui.config import Config
 from swarmtui.plan.ops import AnyAct, OpId, PeerId, Policy
-from swarmtui.view import Role, SwarmView
+from swarmtui.view import ModelChoice, Role, SwarmView
 
+from .choices import choices
 from .crew import Crew
 from .errors import SwarmError
 
@@ -94,6 +95,14 @@ class Swarm:
     ) -> Future[str]:
         """Start one more local agent."""
         return self._command(lambda: self._crew.add(role, name=name, angle=angle, model=model, skills=tuple(skills)))
+
+    def models(self) -> tuple[ModelChoice, ...]:
+        """The models that agents may use, and those that they can't. Reads folders: blocks for as long."""
+        return choices(self.config)
+
+    def use_model(self, spec: str, peer: PeerId = "") -> Future[str]:
+        """Let a local agent use another model; without a peer, all agents that are added from now on."""
+        return self._command(lambda: self._crew.use_model(spec, peer))
 
     def kill(self, peer: PeerId) -> Future[str]:
         """Let a local agent leave: it gives back its claim and says goodbye."""

@@ -13,6 +13,7 @@ from swarmtui.peer.peer import Peer
 from swarmtui.view import AgentState, Role
 
 from .identities import Lease
+from .models import Chosen
 
 log = logging.getLogger(__name__)
 
@@ -31,6 +32,8 @@ class Member:
     lease: Lease
     agent: Agent | None
     """None: the observer's and the operator's peer act only when asked."""
+    brain: Chosen | None = None
+    """The agent's model."""
     state: AgentState = "starting"
     fault: str = ""
     scope: trio.CancelScope = field(default_factory=trio.CancelScope)
@@ -60,6 +63,8 @@ class Member:
         finally:
             self.state = "gone"
             self.lease.close()
+            if self.brain is not None:
+                self.brain.close()
             self.ended.set()
 
     async def leave(self) -> None:
