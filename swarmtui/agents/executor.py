@@ -231,7 +231,7 @@ class Executor(Agent):
             return False
         if self._claim is None:
             return not plan.paused and task.state in (State.READY, State.CLAIMED)
-        # Work that has begun goes on while the plan is paused: giving it back would count as an attempt.
+        # Work that has begun goes on while the plan is paused: it would be lost.
         return self._holds(plan, task)
 
     def _holds(self, plan: Plan, task: Task) -> bool:
@@ -275,16 +275,16 @@ class Executor(Agent):
 
     async def dropped(self, job: Job, why: str) -> None:
         if why in ("paused", "leaving"):
-            await self._give_back(job, f"its executor is {why}")
+            await self._give_back(job, f"its executor is {why}", failed=False)
         self._claim = None
 
     async def failed(self, job: Job, why: str) -> None:
         # Others go first; if there are none, this one tries again after a while.
         self.shun(job.key, job.plan.policy.lease_s / 4 * self.rng.uniform(0.8, 1.2))
-        await self._give_back(job, why)
+        await self._give_back(job, why, failed=True)
 
-    async def _give_back(self, job: Job, why: str) -> None:
+    async def _give_back(self, job: Job, why: str, failed: bool) -> None:
         self._claim = None
         holder = job.task.holder
         if holder is not None and holder.author == self.peer_id and job.task.result is None:
-            await self.say(job.plan, Release(claim=holder.id, reason=cut(why, MAX_TEXT)))
+            await self.say(job.plan, Release(claim=holder.id, reason=cut(why, MAX_TEXT), failed=failed))

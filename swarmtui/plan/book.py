@@ -274,7 +274,7 @@ class PlanBook:
 
     def _release(self, op: Op, body: Release, on: bool, changes: Changes) -> None:
         node = self._node_of_claim(body.claim)
-        node.working().put_release(body.claim, (op.hlc, op.id), on)
+        node.working().put_release(body.claim, (op.hlc, op.id, body.failed), on)
         self._flow.leave(node)
 
     def _result(self, op: Op, body: Result, on: bool, changes: Changes) -> None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from .ops import Hlc, Op, OpId, PeerId
 from .ordered import Ordered, put
-from .rules import ClaimKey, ResultKey
+from .rules import ClaimKey, ReleaseKey, ResultKey
 from .state import Draft, Task
 
 Entry = tuple[Hlc, OpId, Op]
@@ -45,9 +45,9 @@ class Work:
     results: Ordered[ResultKey] = ()
     followers: dict[OpId, Ordered[ClaimKey]] | None = None
     """Claims by the claim that they take over."""
-    released: dict[OpId, Hlc] | None = None
+    released: dict[OpId, ReleaseKey] | None = None
     """First release of each released claim."""
-    releases: dict[OpId, Ordered[tuple[Hlc, OpId]]] | None = None
+    releases: dict[OpId, Ordered[ReleaseKey]] | None = None
     """All of them."""
     retries: Ordered[tuple[Hlc, OpId]] = ()
 
@@ -64,13 +64,13 @@ class Work:
                 self.followers = {}
             self.followers[prior] = put(self.followers.get(prior, ()), key, on)
 
-    def put_release(self, claim: OpId, at: tuple[Hlc, OpId], on: bool) -> None:
+    def put_release(self, claim: OpId, key: ReleaseKey, on: bool) -> None:
         """Add a release, or take it out."""
         if self.releases is None or self.released is None:
             self.releases, self.released = {}, {}
-        entries = self.releases[claim] = put(self.releases.get(claim, ()), at, on)
+        entries = self.releases[claim] = put(self.releases.get(claim, ()), key, on)
         if entries:
-            self.released[claim] = entries[0][0]
+            self.released[claim] = entries[0]
         else:
             del self.releases[claim], self.released[claim]
 

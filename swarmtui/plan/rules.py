@@ -15,6 +15,8 @@ from .state import State
 
 MAX_POLICIES = 64
 """Policy changes of one plan that count, besides the goal's: the ones with the lowest seq."""
+MAX_GIVEN_BACK = 64
+"""Releases of one chain that need be no failures: so that a chain, which anybody can make longer, has an end."""
 MS = 1 << 16
 """A millisecond, in hlc units."""
 
@@ -34,6 +36,8 @@ ClaimKey: TypeAlias = tuple[Hlc, bytes, OpId, Op]
 """(hlc, lot, id, op): a claim in the order in which claims of one task win."""
 ResultKey: TypeAlias = tuple[Hlc, OpId, Hlc, Op]
 """(hlc, id, hlc of its claim, op): a result in the order in which results of one task win."""
+ReleaseKey: TypeAlias = tuple[Hlc, OpId, bool]
+"""(hlc, id, whether it says that an attempt has failed): a release; of one claim the first counts."""
 
 
 class Hold(NamedTuple):
@@ -42,6 +46,7 @@ class Hold(NamedTuple):
     chain: tuple[Op, ...]
     holder: Op | None
     releases: int
+    """Those that count as attempts that failed."""
 
 
 NO_HOLD = Hold((), None, 0)
@@ -134,7 +139,7 @@ def follows_from(prior: Hlc, released_at: Hlc | None, lease_s: int) -> Hlc:
 def hold(
     claims: Sequence[ClaimKey],
     followers: Mapping[OpId, Sequence[ClaimKey]] | None,
-    released: Mapping[OpId, Hlc] | None,
+    released: Mapping[OpId, ReleaseKey] | None,
     since: Hlc,
     lease_s: int,
     attempts: int,
@@ -142,8 +147,8 @@ def hold(
     """*Claims form one chain, and its last link is the holder.*
 
     The first link is the earliest claim that counts: what it takes over, if anything, doesn't count (any more). *After
-    `attempts` releases in the chain the task has failed*: the chain ends there. A release of a claim that had already
-    been taken over is no such failure.
+    `attempts` failures in the chain the task has failed*: the chain ends there. A release is a failure if it says so,
+    unless its claim had already been taken over; and whatever it says, if it's the 65th of those that say otherwise.
 
     Args:
         claims: of the task, in winning order.
@@ -154,16 +159,18 @@ def hold(
     first = _first_from(claims, since + 1)
     if first is None:
         return NO_HOLD
-    chain, releases = [first[3]], 0
+    chain, releases, given_back = [first[3]], 0, 0
     while True:
         link = chain[-1]
-        released_at = released.get(link.id) if released else None
+        release = released.get(link.id) if released else None
+        released_at = release[0] if release is not None else None
         successor = None
         candidates = followers.get(link.id) if followers else None
         if candidates:
             successor = _first_from(candidates, follows_from(link.hlc, released_at, lease_s))
-        if released_at is not None and (successor is None or successor[0] > released_at):
-            releases += 1
+        if release is not None and (successor is None or successor[0] > release[0]):
+            given_back += not release[2]
+            releases += release[2] or given_back > MAX_GIVEN_BACK
             if successor is None or releases >= attempts:
                 return Hold(tuple(chain), None, releases)
         if successor is None:

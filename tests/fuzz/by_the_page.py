@@ -215,6 +215,7 @@ def body(value: Any) -> None:
         case "release":
             op_id(field(b, "claim"))
             text(b.get("reason", ""), 4_000)
+            need(isinstance(b.get("failed", True), bool), "failed")
         case "result":
             op_id(field(b, "claim"))
             text(field(b, "output"), 32_000, 1)

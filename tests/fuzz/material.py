@@ -56,7 +56,7 @@ def bodies(dice: Dice, ids: Any = some_id) -> dict[str, Any]:
         case 3:
             return {"kind": "claim", "task": ids(dice), "prior": dice.choose([b"", ids(dice)])}
         case 4:
-            return {"kind": "release", "claim": ids(dice), "reason": text}
+            return {"kind": "release", "claim": ids(dice), "reason": text} | dice.choose([{}, {"failed": False}])
         case 5:
             return {"kind": "result", "claim": ids(dice), "output": text}
         case 6:

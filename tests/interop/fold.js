@@ -238,14 +238,17 @@ class Plan {
       const claims = this.claims(task)
       const chain = []
       let failures = 0
+      let givenBack = 0
       for (let link = claims[0]; link !== undefined;) {
         chain.push(link)
         const lapsed = link.hlc + BigInt(lease) * SECOND
-        const released = this.said.release.find(op => op.body.claim === link.id)?.hlc
+        const release = this.said.release.find(op => op.body.claim === link.id)
+        const released = release?.hlc
         const next = claims.find(op =>
           op.body.prior === link.id && (op.hlc >= lapsed || (released !== undefined && op.hlc > released)))
-        if (released !== undefined && !(next?.hlc <= released) && ++failures >= attempts) {
-          return { chain, holder: undefined, failures }
+        if (release !== undefined && !(next?.hlc <= released)) {
+          if (release.body.failed || ++givenBack > 64) failures++
+          if (failures >= attempts) return { chain, holder: undefined, failures }
         }
         if (next === undefined) return { chain, holder: released === undefined ? link : undefined, failures }
         link = next

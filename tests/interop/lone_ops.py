@@ -63,6 +63,7 @@ def good() -> Iterator[tuple[str, bytes]]:
     yield "a claim with the fields in another order", signed({"task": ID, "kind": "claim", "prior": b""})
     yield "a vote", signed({"kind": "vote", "proposal": ID, "approve": False, "marks": MARKS, "critique": "vague"})
     yield "a release", signed({"kind": "release", "claim": ID})
+    yield "a release that is no failure", signed({"kind": "release", "claim": ID, "failed": False})
     yield "a result", signed({"kind": "result", "claim": ID, "output": " "})
     yield "a draft", draft({"title": "a"}, {"title": "b", "after": [0, 0]}, base=ID, angle="by day")
     yield "a policy", policy(scorers=["x", ""], skills=[], fan_out=[2, 16])
@@ -202,6 +203,7 @@ def _bad_bodies() -> Iterator[tuple[str, bytes]]:
         ("a claim of nothing", {"kind": "claim"}),
         ("text as id", {"kind": "claim", "task": "t" * 32}),
         ("a prior of 5 bytes", CLAIM | {"prior": b"short"}),
+        ("a release that failed by a number", {"kind": "release", "claim": ID, "failed": 0}),
         ("a number as boolean", {"kind": "vote", "proposal": ID, "approve": 1, "marks": MARKS}),
         ("a mark of 101", {"kind": "vote", "proposal": ID, "approve": True, "marks": MARKS | {"distinct": 101}}),
         ("no mark", {"kind": "vote", "proposal": ID, "approve": True, "marks": {}}),

@@ -105,7 +105,7 @@ const KINDS = {
     critique: [long, '']
   }),
   claim: struct({ task: [id], prior: [idOrNone, ''] }),
-  release: struct({ claim: [id], reason: [long, ''] }),
+  release: struct({ claim: [id], reason: [long, ''], failed: [bool, true] }),
   result: struct({ claim: [id], output: [text(1, 32_000)] }),
   steer: struct({ act: [act] })
 }

@@ -196,6 +196,29 @@ def chain() -> list[Op]:
     return t.ops
 
 
+def given_back() -> list[Op]:
+    """A release that says so is no failure, but the 65th of a chain; of two releases of one claim the first counts."""
+    t = Brief(lease_s=10, attempts=2)
+    one, two, three = t.split(t.goal.id, *leaves(3))
+    claim = t.claim(one, EVA)
+    t.release(claim, failed=False)
+    claim = t.claim(one, FRED, prior=claim)
+    t.release(claim)
+    claim = t.claim(one, DORA, prior=claim)
+    t.release(claim, at=t.now + 20)
+    t.release(claim, at=t.now - 10, failed=False)
+    claim = t.claim(two, EVA, at=1000)
+    t.claim(two, FRED, at=1000 + 10 * SECOND, prior=claim)
+    t.release(claim, at=1000 + 11 * SECOND, failed=False)
+    for who in (EVA, FRED) * 32:
+        claim = t.claim(three, who, prior=claim if claim.body.task == three else None)
+        t.release(claim, failed=False)
+    for failed in (True, False):
+        claim = t.claim(three, DORA, prior=claim)
+        t.release(claim, failed=failed)
+    return t.ops
+
+
 def at_once() -> list[Op]:
     """Claims of one instant: a lot decides that differs from task to task."""
     t = Brief()
@@ -409,6 +432,7 @@ ALL: tuple[Callable[[], list[Op]], ...] = (
     drafts,
     waiting,
     chain,
+    given_back,
     at_once,
     failing,
     results,

@@ -182,7 +182,7 @@ class Story:
         if self._chance(55):
             self.say(holder, task.plan, Result(claim, "done"))
         elif self._chance(60):
-            self.say(holder, task.plan, Release(claim, "can't"))
+            self.say(holder, task.plan, Release(claim, "can't", self._chance(70)))
         else:
             self.now += self._choose((1, 10, 60)) * SECOND
             self.say(self._choose(CREW[-3:]), task.plan, Claim(task.id, claim))
@@ -210,7 +210,7 @@ class Story:
     def any_word_on_claim(self) -> None:
         claim = self._any(Claim)
         who = by_id(claim.author) if self._chance(90) else self._choose(PEOPLE)
-        body = Result(claim.id, "other") if self._chance(50) else Release(claim.id, "no")
+        body = Result(claim.id, "other") if self._chance(50) else Release(claim.id, "no", self._chance(70))
         self.say(who, claim.plan, body, self._back(claim.hlc))
 
     def any_draft(self) -> None:

@@ -224,16 +224,18 @@ class NaivePlan:
 
         return sorted((op for op in self.of(Claim) if op.body.task == task and op.hlc > since), key=key)
 
-    def released_at(self, claim: Op) -> int | None:
-        return min((op.hlc for op in self.of(Release) if op.body.claim == claim.id), default=None)
+    def release(self, claim: Op) -> Op | None:
+        said = [op for op in self.of(Release) if op.body.claim == claim.id]
+        return min(said, key=lambda op: (op.hlc, op.id), default=None)
 
     def chain(self, task: TaskId) -> tuple[list[Op], Op | None, int]:
         """(chain, holder, failures)."""
-        policy, claims, chain, failures = self.policy_at(None), self.claims(task), [], 0
+        policy, claims, chain, failures, given_back = self.policy_at(None), self.claims(task), [], 0, 0
         link = claims[0] if claims else None
         while link is not None:
             chain.append(link)
-            released = self.released_at(link)
+            release = self.release(link)
+            released = release.hlc if release is not None else None
             successor = None
             for claim in claims:
                 lapsed = claim.hlc >= link.hlc + policy.lease_s * SECOND
@@ -241,8 +243,10 @@ class NaivePlan:
                     successor = claim
                     break
             taken_before = successor is not None and released is not None and successor.hlc <= released
-            if released is not None and not taken_before:
-                failures += 1
+            if release is not None and not taken_before:
+                given_back += not release.body.failed
+                if release.body.failed or given_back > 64:
+                    failures += 1
                 if failures >= policy.attempts:
                     return chain, None, failures
             if successor is None:

@@ -83,8 +83,8 @@ class Tale:
     def claim(self, task: TaskId, who: Identity = EVA, prior: Op | None = None, at: float | None = None) -> Op:
         return self.say(who, Claim(task, prior.id if prior else b""), at)
 
-    def release(self, claim: Op, at: float | None = None) -> Op:
-        return self.say(author_of(claim), Release(claim.id, "can't"), at)
+    def release(self, claim: Op, at: float | None = None, failed: bool = True) -> Op:
+        return self.say(author_of(claim), Release(claim.id, "can't", failed), at)
 
     def finish(self, claim: Op, at: float | None = None) -> Op:
         return self.say(author_of(claim), Result(claim.id, "done"), at)

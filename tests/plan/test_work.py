@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from swarmtui.plan.ops import Note, Pause, Policy, Release, Result, Retry, SetPolicy, Step
+from swarmtui.plan.rules import MAX_GIVEN_BACK
 from swarmtui.plan.state import State
 
 from .tale import DORA, EVA, FRED, OPERATOR, Tale, children, leaves
@@ -104,6 +105,49 @@ def test_after_as_many_releases_as_the_policy_allows_the_task_has_failed_until_a
     tale.steer(Retry(task))
     assert tale.state(task) is State.READY
     assert tale.task(task).releases == 0
+
+
+def test_what_is_only_given_back_is_no_failure() -> None:
+    tale = Tale(attempts=2)
+    task = tale.split()[0]
+    claim = tale.claim(task)
+    tale.release(claim)
+    for who in (EVA, FRED, EVA, FRED):
+        claim = tale.claim(task, who, prior=claim)
+        tale.release(claim, failed=False)
+        assert tale.state(task) is State.READY
+        assert tale.task(task).holder is None
+    assert tale.task(task).releases == 1
+    claim = tale.claim(task, prior=claim)
+    tale.release(claim)
+    assert tale.state(task) is State.FAILED
+
+
+def test_of_two_releases_of_one_claim_the_first_says_whether_it_failed() -> None:
+    tale = Tale(attempts=1)
+    one, two = tale.split()[:2]
+    claim = tale.claim(one, at=100)
+    tale.release(claim, at=300)
+    assert tale.state(one) is State.FAILED
+    tale.release(claim, at=200, failed=False)
+    assert tale.state(one) is State.READY
+    claim = tale.claim(two, at=100)
+    tale.release(claim, at=300, failed=False)
+    tale.release(claim, at=200)
+    assert tale.state(two) is State.FAILED
+
+
+def test_a_chain_of_work_given_back_has_an_end() -> None:
+    """Else a member could make it longer without end, and everybody reckon it again each time."""
+    tale = Tale(attempts=1)
+    task = tale.split()[0]
+    claim = None
+    for number in range(MAX_GIVEN_BACK + 1):
+        assert tale.state(task) is State.READY, number
+        claim = tale.claim(task, prior=claim)
+        tale.release(claim, failed=False)
+    assert tale.state(task) is State.FAILED
+    assert len(tale.task(task).chain) == MAX_GIVEN_BACK + 1
 
 
 @pytest.mark.parametrize("with_prior", [False, True])

@@ -232,6 +232,17 @@ def _(patch: Patch) -> None:
     patch.setattr(Work, "put_release", put_release)
 
 
+@bug("fold")
+def _(patch: Patch) -> None:
+    """what is only given back counts as a failure"""
+    real = Work.put_release
+
+    def put_release(self: Work, claim: bytes, key: Any, on: bool) -> None:
+        real(self, claim, (*key[:2], True), on)
+
+    patch.setattr(Work, "put_release", put_release)
+
+
 # --- the set
 
 
