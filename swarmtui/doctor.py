@@ -190,9 +190,14 @@ def _llama(config: Config) -> Iterator[Check]:
         return
     from swarmtui.llm.probe import probe
     from swarmtui.llm.tuning import Notebook, in_words
-    from swarmtui.paths import measurements
+    from swarmtui.paths import measurements, swift_models_dir
 
-    report = probe(config, Notebook(measurements()))
+    report = probe(config, Notebook(measurements()), swift_models_dir())
+    if report.trouble:
+        yield Check("copy", "warn", report.trouble, "free some space, or see the log")
+    elif report.file is not None and report.file.path.parent == swift_models_dir():
+        text = f"the bundled model is used as a faster {report.file.quantisation} copy: {report.file.path}"
+        yield Check("copy", "good", text)
     yield Check("llama.cpp", "good" if report.ok else "bad", report.text, report.remedy)
     if report.ok:
         yield Check("batching", "good", in_words(report.speeds, report.width))

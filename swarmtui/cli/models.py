@@ -125,6 +125,7 @@ def _print(settings: Config, found: Survey, chosen: ModelFile | None, show_paths
         )
         told = [f"can't be used: {one_line(file.problem)}"] if file.problem else []
         told += [str(file.path)] if show_paths or file.problem else []
+        told += [f"used as a faster {copy.quantisation} copy: {copy.path}"] if (copy := _copy(file, settings)) else []
         below.append("\n".join(f"    {line}" for line in told))
     if chosen is not None and not any(_same(file, chosen) for file in found.files):
         click.echo(f"* {chosen.path}")
@@ -142,6 +143,14 @@ def _print(settings: Config, found: Survey, chosen: ModelFile | None, show_paths
         click.echo(f"none found; put a GGUF file into {settings.models_dir}, or: swarmtui models get REPO", err=True)
     for note in found.notes:
         click.echo(f"! {one_line(note)}", err=True)
+
+
+def _copy(file: ModelFile, settings: Config) -> ModelFile | None:
+    """The copy that's used instead of this file."""
+    from swarmtui.llm import swift
+    from swarmtui.paths import swift_models_dir
+
+    return swift.find(file, settings.llm, swift_models_dir())
 
 
 def in_words(fit: Fit) -> str:

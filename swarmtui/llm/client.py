@@ -9,7 +9,7 @@ from typing import Any, Literal, TypeAlias
 
 import trio
 
-from swarmtui.llm import models, process, tuning, wire
+from swarmtui.llm import models, process, swift, tuning, wire
 from swarmtui.llm.desk import Desk, Ticket
 from swarmtui.llm.machine import EngineNumbers, EngineSettings
 from swarmtui.llm.memo import Memo
@@ -42,6 +42,7 @@ class EngineModel:
         *,
         log: Path | None = None,
         notebook: Notebook | None = None,
+        copies: Path | None = None,
         on_cost: Callable[[Cost], None] | None = None,
         patience_s: float = PATIENCE_S,
     ) -> None:
@@ -51,11 +52,14 @@ class EngineModel:
             settings: how the engine runs.
             log: where llama.cpp's messages go; None drops them.
             notebook: remembers what was measured of this model here; None: nothing is measured.
+            copies: where faster copies of the bundled model lie (see `swift`); None: there are none.
             on_cost: is told what each request took, also of those that were given up.
             patience_s: for how long the engine may give no sign of life, beyond what it announces.
         """
+        self._file = file if isinstance(file, models.ModelFile) else None
         self._path = file.path if isinstance(file, models.ModelFile) else file
         self._name = file.name if isinstance(file, models.ModelFile) else file.stem
+        self._copies = copies
         self._settings = settings or EngineSettings()
         self._log = log
         self._notebook = notebook
@@ -121,9 +125,10 @@ class EngineModel:
 
         Returns early, with `state` 'refused', when the model can't be used at all. Never raises on its own.
         """
-        task_status.started()
         pause = FIRST_PAUSE_S
+        task_status.started()
         try:
+            await self._prepare()
             while self._refusal is None:
                 began = trio.current_time()
                 await self._one_life()
@@ -222,10 +227,17 @@ class EngineModel:
             try:
                 self._outgoing.send_nowait(message)
             except (trio.BrokenResourceError, trio.ClosedResourceError):
-                # The engine is dying: whoever waits is told by the reading side.
-                return
+                return  # The engine is dying: whoever waits is told by the reading side.
 
     # The process
+
+    async def _prepare(self) -> None:
+        """Take the faster copy, if there should be one."""
+        if self._file is not None and self._copies is not None:
+            made = await swift.prepare(self._file, self._settings, self._copies)
+            self._path = made.file.path
+            if made.trouble:
+                self._notice(made.trouble)
 
     async def _one_life(self) -> None:
         """Start an engine and serve until it's gone; always ends it."""
@@ -367,13 +379,7 @@ class EngineModel:
             self._refuse(f"{reason} while it loaded the model", remedy)
             return
         self.state = "restarting"
-        again, lost = self._desk.lose(ModelError(reason, remedy))
-        parts = [
-            f"{count} request{'' if count == 1 else 's'} {what}"
-            for count, what in ((lost, "lost"), (again, "asked again"))
-            if count
-        ]
-        self._notice(", ".join([f"{reason}: it's started again", *parts]))
+        self._notice(f"{reason}: it's started again" + self._desk.lose(ModelError(reason, remedy)))
 
     async def _end(self, child: trio.Process) -> None:
         """Let the child go: it ends when its stdin closes, and if not it's killed."""

@@ -120,8 +120,8 @@ class Desk:
         """The engine has ended with this one."""
         return self._sent.pop(number, None)
 
-    def lose(self, error: ModelError) -> tuple[int, int]:
-        """The engine is gone with what it was at: (requests to be asked again, requests that fail)."""
+    def lose(self, error: ModelError) -> str:
+        """The engine is gone with what it was at; returns what that costs, as the end of a sentence."""
         sent = list(self._sent.values())
         self._sent.clear()
         again = [each for each in sent if each.wanted and not each.suspect]
@@ -131,7 +131,8 @@ class Desk:
         for ticket in lost:
             ticket.fail(error)
         self._suspects.extend(again)
-        return len(again), len(lost)
+        counts = ((len(lost), "lost"), (len(again), "asked again"))
+        return "".join(f", {count} request{'' if count == 1 else 's'} {what}" for count, what in counts if count)
 
     def fail_all(self, error: ModelError) -> None:
         """Nothing will be answered any more."""

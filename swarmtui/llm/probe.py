@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Protocol
 
 import msgspec
+import trio
 
-from swarmtui.llm import models, process, tuning, wire
+from swarmtui.llm import models, process, swift, tuning, wire
 from swarmtui.llm.machine import EngineNumbers
 from swarmtui.llm.model import ModelError
 
@@ -49,13 +50,23 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     speeds: tuple[wire.Speed, ...] = ()
     """What that was decided by."""
     notices: list[str] = []
+    file: models.ModelFile | None = None
+    """What was loaded; a faster copy perhaps."""
+    trouble: str = ""
+    """Why that's no faster copy though it should be."""
 
 
-def probe(config: ProbeConfig, notebook: tuning.Notebook | None = None, patience_s: float = PATIENCE_S) -> Report:
+def probe(
+    config: ProbeConfig,
+    notebook: tuning.Notebook | None = None,
+    copies: Path | None = None,
+    patience_s: float = PATIENCE_S,
+) -> Report:
     """Load the configured model in a child process and measure it. Blocks; never raises.
 
     Args:
         config: says which model, and how it's to be run.
+        copies: where faster copies of the bundled model lie (see `swift`).
         notebook: keeps the figures, in place of older ones.
         patience_s: see `PATIENCE_S`.
     """
@@ -64,6 +75,8 @@ def probe(config: ProbeConfig, notebook: tuning.Notebook | None = None, patience
     except ModelError as error:
         return Report(ok=False, text=str(error), remedy=error.remedy)
     numbers = config.llm
+    made = trio.run(swift.prepare, file, numbers, copies) if copies else swift.Swift(file)
+    file = made.file
     order = wire.Open(
         path=str(file.path),
         threads=numbers.threads,
@@ -76,7 +89,7 @@ def probe(config: ProbeConfig, notebook: tuning.Notebook | None = None, patience
     if report.ok and notebook is not None:
         measured = tuning.Measured(report.read_per_second, report.speeds)
         notebook.write(tuning.key(file.path, numbers), measured)
-    return report
+    return msgspec.structs.replace(report, file=file, trouble=made.trouble)
 
 
 def probe_file(order: wire.Open, patience_s: float = PATIENCE_S, command: list[str] | None = None) -> Report:

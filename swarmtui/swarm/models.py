@@ -17,7 +17,7 @@ from swarmtui.llm.remote.address import is_address, parse
 from swarmtui.llm.remote.model import RemoteModel
 from swarmtui.llm.scripted import ScriptedModel
 from swarmtui.llm.tuning import Notebook
-from swarmtui.paths import Folders, measurements
+from swarmtui.paths import Folders, measurements, swift_models_dir
 from swarmtui.view import Role
 
 from .errors import SwarmError
@@ -154,7 +154,7 @@ class Models:
                 if key not in self._running:
                     self._running[key] = await self._start(key, *make())
             except ModelError as error:
-                raise SwarmError(str(error), error.remedy) from error
+                raise SwarmError(str(error), error.remedy, another_model=True) from error
             started = self._running[key]
             started.users += 1
             return started
@@ -188,8 +188,14 @@ class Models:
 
     def _local(self, file: files.ModelFile, notices: list[str]) -> tuple[Source, bool, list[str]]:
         log = Folders(self._config.data_dir).data / "llama.log"
-        notebook = Notebook(measurements())
-        engine = EngineModel(file, self._config.llm, log=log, notebook=notebook, on_cost=self._meter.charge)
+        engine = EngineModel(
+            file,
+            self._config.llm,
+            log=log,
+            notebook=Notebook(measurements()),
+            copies=swift_models_dir(),
+            on_cost=self._meter.charge,
+        )
         return engine, True, notices
 
     def _remote(self, spec: str) -> Source:
