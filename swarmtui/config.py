@@ -46,6 +46,7 @@ __all__ = [
     "load",
     "parse",
     "template",
+    "with_model",
 ]
 
 NO_SETTINGS = {"SWARMTUI_CONFIG", "SWARMTUI_DEBUG", DEFAULT_KEY_VARIABLE}
@@ -259,6 +260,12 @@ def _check(key: str, value: Any) -> None:
             raise ValueError("expected at least one skill, each of 1 to 40 characters")
     elif key == "swarm.join" and (bad := next((a for a in value if not a.startswith("/")), None)) is not None:
         raise ValueError(f"expected addresses like /ip4/192.0.2.7/tcp/4001/p2p/12D3Koo…, got {bad!r}")
+
+
+def with_model(config: Config, spec: str) -> Config:
+    """Return settings in which all agents use this model."""
+    agents = msgspec.structs.replace(config.agents, **{key.partition(".")[2]: "" for key in ROLE_MODELS})
+    return msgspec.structs.replace(config, model=spec, agents=agents)
 
 
 def template(preset: str = DEFAULT_PRESET) -> str:

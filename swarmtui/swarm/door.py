@@ -7,11 +7,12 @@ import logging
 import threading
 from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import Future
+from functools import partial
 from typing import Any
 
 import trio
 
-from swarmtui.config import Config
+from swarmtui.config import Config, with_model
 from swarmtui.plan.ops import AnyAct, OpId, PeerId, Policy
 from swarmtui.view import ModelChoice, Role, SwarmView
 
@@ -42,7 +43,8 @@ class Swarm:
             listen_only: an observer and nothing else: no operator, so goals can't be given, and nothing is ever sent.
         """
         self.config = config
-        self._crew = Crew(config, resume=resume, listen_only=listen_only)
+        self._hire = partial(Crew, resume=resume, listen_only=listen_only)
+        self._crew = self._hire(config)
         self._thread: threading.Thread | None = None
         self._token: trio.lowlevel.TrioToken | None = None
         self._ready: Future[None] = Future()
@@ -63,13 +65,22 @@ class Swarm:
         """Figures of the run so far: calls by purpose, tokens, ops, seconds."""
         return self._crew.summary()
 
-    def start(self) -> None:
+    def start(self, model: str = "") -> None:
         """Load the model, start the peers and agents; returns when they run.
+
+        After a start that failed it may be called again.
+
+        Args:
+            model: instead of what is configured, for all agents.
 
         Raises:
             SwarmError: no model, or no network at all.
         """
         gc.set_threshold(*COLLECTOR)
+        if model:
+            self.config = with_model(self.config, model)
+        if self._thread is not None or model:
+            self._crew, self._ready, self._error, self._token = self._hire(self.config), Future(), None, None
         self._thread = threading.Thread(target=self._run, name="swarm", daemon=False)
         self._thread.start()
         self._ready.result()

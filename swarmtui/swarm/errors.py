@@ -4,8 +4,12 @@ from __future__ import annotations
 
 
 class SwarmError(Exception):
-    """A command couldn't be carried out. `str()` says why; `remedy` what to do about it ('' if nothing)."""
+    """A command couldn't be carried out. `str()` says why; `remedy` what to do about it ('' if nothing).
 
-    def __init__(self, reason: str, remedy: str = "") -> None:
+    `another_model` says that with another model it might be.
+    """
+
+    def __init__(self, reason: str, remedy: str = "", *, another_model: bool = False) -> None:
         super().__init__(reason)
         self.remedy = remedy
+        self.another_model = another_model

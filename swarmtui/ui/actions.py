@@ -54,6 +54,14 @@ ACTIONS: tuple[Action, ...] = (
     _main("form_decomposer", "D", "", "Add a decomposer with a form: name, angle, model, skills", "Agents"),
     _main("form_scorer", "S", "", "Add a scorer with a form", "Agents"),
     _main("form_executor", "E", "", "Add an executor with a form", "Agents"),
+    _main(
+        "choose_model",
+        "m",
+        "model",
+        "Choose a model: in Agents the agent's, elsewhere of new agents",
+        "Agents",
+        "agents",
+    ),
     _main("kill", "x", "kill", "Ask the agent under the cursor to leave, politely", "Agents", "agents"),
     _main(
         "crash",

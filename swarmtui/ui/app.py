@@ -29,8 +29,10 @@ from swarmtui.ui.palette import SwarmCommands
 from swarmtui.ui.screens.dialogs import Confirm
 from swarmtui.ui.screens.failed import FailedScreen, LeavingScreen
 from swarmtui.ui.screens.main import MainScreen
+from swarmtui.ui.screens.picker import ModelPicker
 from swarmtui.ui.states import busy
 from swarmtui.ui.text import plural
+from swarmtui.view import ModelChoice
 
 LOG = logging.getLogger(__name__)
 REDRAW_S = 0.1
@@ -110,19 +112,29 @@ class SwarmApp(App[int]):
         self.set_interval(REDRAW_S, self.refresh_view)
         self.run_worker(self._start(), name="start", exit_on_error=False)
 
-    async def _start(self) -> None:
+    async def _start(self, model: str = "") -> None:
         self._begun = True
         try:
-            await asyncio.to_thread(self.swarm.start)
+            await asyncio.to_thread(self.swarm.start, model)
         except Exception as error:
             LOG.warning("the swarm didn't start: %s", error)
             self.failure = sentence(error)
-            await self.push_screen(FailedScreen(self.failure))
+            await self.push_screen(FailedScreen(self.failure, another_model=getattr(error, "another_model", False)))
             return
         self.started = True
         self._shown_version = None
         self.refresh_view()
         self._open_with_goal()
+
+    def on_failed_screen_another_model(self, event: FailedScreen.AnotherModel) -> None:
+        def chosen(choice: ModelChoice | None) -> None:
+            if choice is not None:
+                self.failure, self._shown_version = "", None
+                self.pop_screen()
+                self.say(f"Loading {choice.name} …")
+                self.run_worker(self._start(choice.spec), name="start", exit_on_error=False)
+
+        self.push_screen(ModelPicker("Start with another model", self.swarm.models), chosen)
 
     def _open_with_goal(self) -> None:
         """Give the goal of the command line, or ask for one when there is no plan."""

@@ -7,7 +7,7 @@ from concurrent.futures import Future
 from typing import Any, Protocol
 
 from swarmtui.plan.ops import AnyAct, OpId, PeerId, Policy
-from swarmtui.view import Role, SwarmView
+from swarmtui.view import ModelChoice, Role, SwarmView
 
 
 class SwarmDoor(Protocol):
@@ -17,7 +17,7 @@ class SwarmDoor(Protocol):
     @property
     def latest(self) -> SwarmView: ...
 
-    def start(self) -> None: ...
+    def start(self, model: str = "") -> None: ...
 
     def stop(self, timeout: float = ...) -> object: ...
 
@@ -26,6 +26,10 @@ class SwarmDoor(Protocol):
     def add_agent(
         self, role: Role, *, name: str = "", angle: str = "", model: str = "", skills: Sequence[str] = ()
     ) -> Future[str]: ...
+
+    def models(self) -> Sequence[ModelChoice]: ...
+
+    def use_model(self, spec: str, peer: PeerId = "") -> Future[str]: ...
 
     def kill(self, peer: PeerId) -> Future[str]: ...
 

@@ -17,6 +17,7 @@ from swarmtui.view import (
     AgentView,
     DraftView,
     GossipLine,
+    ModelChoice,
     Notice,
     PlanView,
     Role,
@@ -294,6 +295,29 @@ class SampleConfig:
     keys: Mapping[str, str] = field(default_factory=dict)
 
 
+def choice(name: str, **more: Any) -> ModelChoice:
+    """Return a model to choose, 5 GB large."""
+    base: dict[str, Any] = {
+        "spec": f"/models/{name}.gguf",
+        "source": "LM Studio",
+        "size": "4.7 GB",
+        "quantisation": "Q4_K_M",
+        "needs": "6.1 GB",
+        "context": 131_072,
+    }
+    return ModelChoice(name=name, **(base | more))
+
+
+CHOICES = (
+    choice("SmolLM2-135M-Instruct", source="bundled", size="0.1 GB", quantisation="Q4_1", needs="0.7 GB", context=8192),
+    choice("Llama-3.1-8B-Instruct"),
+    choice("qwen3:4b", source="Ollama", size="2.5 GB", needs="3.4 GB", note="no chat template"),
+    choice("Llama-3.3-70B", size="43 GB", problem="too large: needs 46 GB of 25 GB", needs="46 GB"),
+    choice("half-a-file", problem="truncated", needs=""),
+    ModelChoice(spec="scripted", name="scripted", source="no model"),
+)
+
+
 class FakeSwarm:
     """Notes every command, answers at once with a sentence; `refuse` makes the next commands fail."""
 
@@ -302,14 +326,18 @@ class FakeSwarm:
         self.asked: list[tuple[Any, ...]] = []
         self.refuse: Exception | None = None
         self.start_error: Exception | None = None
+        self.choices: tuple[ModelChoice, ...] = CHOICES
+        self.models_tried: list[str] = []
+        self.models_error: Exception | None = None
         self.started = threading.Event()
         self.stopped = False
         self.start_thread: threading.Thread | None = None
 
-    def start(self) -> None:
+    def start(self, model: str = "") -> None:
+        self.models_tried.append(model)
         self.start_thread = threading.current_thread()
         self.started.set()
-        if self.start_error is not None:
+        if self.start_error is not None and not model:
             raise self.start_error
 
     def stop(self, timeout: float = 10.0) -> bool:
@@ -336,6 +364,14 @@ class FakeSwarm:
         self, role: Role, *, name: str = "", angle: str = "", model: str = "", skills: Any = ()
     ) -> Future[str]:
         return self._noted("add_agent", role, name, angle, model, tuple(skills))
+
+    def models(self) -> tuple[ModelChoice, ...]:
+        if self.models_error is not None:
+            raise self.models_error
+        return self.choices
+
+    def use_model(self, spec: str, peer: str = "") -> Future[str]:
+        return self._noted("use_model", spec, peer)
 
     def kill(self, peer: str) -> Future[str]:
         return self._noted("kill", peer)

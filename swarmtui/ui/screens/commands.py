@@ -18,10 +18,11 @@ from swarmtui.plan.state import State
 from swarmtui.ui.screens import forms
 from swarmtui.ui.screens.dialogs import Confirm, Field, Form, Values
 from swarmtui.ui.screens.goal import GoalForm
+from swarmtui.ui.screens.picker import ModelPicker
 from swarmtui.ui.screens.reading import GossipLog, Help
 from swarmtui.ui.states import busy
 from swarmtui.ui.text import plural
-from swarmtui.view import AgentView, PlanView, Role, SwarmView, TaskView
+from swarmtui.view import AgentView, ModelChoice, PlanView, Role, SwarmView, TaskView
 
 if TYPE_CHECKING:
     from swarmtui.ui.actions import Keys, Panel
@@ -272,7 +273,28 @@ class Commands(DOMNode):
                 skills = forms.skills(values)
                 self.swarm_app.ask(lambda swarm: swarm.add_agent(role, skills=skills, **named))
 
-        self.app.push_screen(Form(f"New {role}", forms.agent_fields(role), forms.check_agent, verb="add"), add)
+        form = Form(
+            f"New {role}", forms.agent_fields(role), forms.check_agent, verb="add", find=self.swarm_app.swarm.models
+        )
+        self.app.push_screen(form, add)
+
+    def action_choose_model(self) -> None:
+        """In Agents the agent's model, elsewhere that of the agents to come."""
+        agent = self._agent() if self.panel == "agents" else None
+        if agent is None and self.panel == "agents":
+            return
+        if agent is not None and not agent.model:
+            self.say(f"{agent.name} uses no model.", "warning")
+            return
+        peer = agent.peer if agent is not None else ""
+
+        def use(choice: ModelChoice | None) -> None:
+            if choice is not None:
+                self.say(f"Loading {choice.name} …")
+                self.swarm_app.ask(lambda swarm: swarm.use_model(choice.spec, peer))
+
+        title = f"Model of {agent.name}" if agent is not None else "Model of new agents"
+        self.app.push_screen(ModelPicker(title, self.swarm_app.swarm.models), use)
 
     def action_kill(self) -> None:
         agent = self._agent()

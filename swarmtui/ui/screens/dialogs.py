@@ -16,6 +16,8 @@ from textual.widget import Widget
 from textual.widgets import Button, Input, Select, Static, TextArea
 
 from swarmtui.plaintext import many_lines, one_line
+from swarmtui.ui.screens.picker import Find, ModelEntry, ModelPicker
+from swarmtui.view import ModelChoice
 
 
 class Confirm(ModalScreen[bool]):
@@ -59,7 +61,7 @@ class Field:
     name: str
     label: str
     value: str = ""
-    kind: Literal["line", "text", "choice"] = "line"
+    kind: Literal["line", "text", "choice", "model"] = "line"
     hint: str = ""
     """Shown in an empty entry."""
     options: tuple[tuple[str, str], ...] = ()
@@ -99,7 +101,14 @@ class Form(ModalScreen[Values | None]):
     ]
 
     def __init__(
-        self, title: str, fields: tuple[Field, ...], check: Check, *, intro: str = "", verb: str = "save"
+        self,
+        title: str,
+        fields: tuple[Field, ...],
+        check: Check,
+        *,
+        intro: str = "",
+        verb: str = "save",
+        find: Find = tuple,
     ) -> None:
         """Make a form.
 
@@ -109,6 +118,7 @@ class Form(ModalScreen[Values | None]):
             check: Gets the values, returns what is wrong with them ('' if nothing).
             intro: A text above the entries.
             verb: What enter does.
+            find: Gives the models for an entry of that kind.
         """
         super().__init__()
         self._title = title
@@ -116,6 +126,7 @@ class Form(ModalScreen[Values | None]):
         self._check = check
         self._intro = intro
         self._verb = verb
+        self._find = find
 
     def compose(self) -> ComposeResult:
         with Vertical(classes="dialog form") as box:
@@ -145,12 +156,14 @@ class Form(ModalScreen[Values | None]):
                 allow_blank=False,
                 compact=True,
             )
+        if field.kind == "model":
+            return ModelEntry(field.hint, id=name)
         if field.kind == "text":
             return TextEntry(field.value, id=name, compact=True, placeholder=Content(field.hint), soft_wrap=True)
         return Input(field.value, id=name, compact=True, placeholder=field.hint, select_on_focus=False)
 
     def on_mount(self) -> None:
-        self.query(".form-row > *").filter("Input, TextArea, Select").first().focus()
+        self.query(".form-row > *").filter("Input, TextArea, Select, ModelEntry").first().focus()
 
     def values(self) -> Values:
         """Return what stands in the entries."""
@@ -161,7 +174,7 @@ class Form(ModalScreen[Values | None]):
                 found[field.name] = str(entry.value)
             elif isinstance(entry, TextArea):
                 found[field.name] = entry.text
-            elif isinstance(entry, Input):
+            elif isinstance(entry, Input | ModelEntry):
                 found[field.name] = entry.value
         return found
 
@@ -170,6 +183,18 @@ class Form(ModalScreen[Values | None]):
         self.query_one("#form-error", Static).update(
             Content.styled(many_lines(text), "$error") if text else Content("")
         )
+
+    def on_model_entry_picking(self, event: ModelEntry.Picking) -> None:
+        event.stop()
+
+        def chosen(choice: ModelChoice | None) -> None:
+            if choice is not None:
+                event.entry.set(choice)
+                # On to the next entry, where enter hands the form in.
+                self.focus_next()
+
+        usual = ModelChoice(spec="", name="the swarm's model", source="as other new agents")
+        self.app.push_screen(ModelPicker(f"{self._title}: model", self._find, (usual,)), chosen)
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
         event.stop()

@@ -8,6 +8,7 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.content import Content
+from textual.message import Message
 from textual.screen import ModalScreen
 from textual.widgets import Static
 
@@ -15,22 +16,33 @@ from swarmtui.plaintext import many_lines
 
 
 class FailedScreen(ModalScreen[None]):
-    """The reason and the remedy; any way out quits."""
+    """The reason and the remedy; where another model may help, one can be chosen. Any other way out quits."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("q,escape,enter", "app.interrupt", "Quit")]
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("m", "another_model", "Another model"),
+        Binding("q,escape,enter", "app.interrupt", "Quit"),
+    ]
 
-    def __init__(self, text: str) -> None:
+    class AnotherModel(Message):
+        """The person wants to try again with another model."""
+
+    def __init__(self, text: str, *, another_model: bool = False) -> None:
         super().__init__()
         self._text = text
+        self._another = another_model
 
     def compose(self) -> ComposeResult:
         with Vertical(classes="dialog") as box:
             box.border_title = Content("The swarm couldn't start")
-            box.border_subtitle = Content("q quit")
+            box.border_subtitle = Content("m another model · q quit" if self._another else "q quit")
             reason, _, remedy = many_lines(self._text).partition("\n")
             yield Static(Content.styled(reason, "$error"), classes="dialog-text")
             if remedy:
                 yield Static(Content(remedy), classes="dialog-text")
+
+    def action_another_model(self) -> None:
+        if self._another:
+            self.post_message(self.AnotherModel())
 
 
 class LeavingScreen(ModalScreen[None]):

@@ -22,7 +22,7 @@ def agent_fields(role: str) -> tuple[Field, ...]:
     fields = [Field("name", "name", hint="a name is chosen if this is empty")]
     if role == "decomposer":
         fields.append(Field("angle", "angle", hint="how it splits, e.g. by place, by time, by risk"))
-    fields.append(Field("model", "model", hint="the swarm's model; or auto, scripted, a file"))
+    fields.append(Field("model", "model", kind="model", hint="the swarm's model"))
     fields.append(Field("skills", "skills", hint=f"{DEFAULT_SKILL}; several with commas between"))
     return tuple(fields)
 

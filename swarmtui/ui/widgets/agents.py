@@ -24,12 +24,15 @@ class AgentList(Lines):
         self.now = now
         self.agents: dict[str, AgentView] = {}
         self._name_width = 4
+        self._mixed = False
+        """The agents use different models, so each line tells which."""
 
     def update_agents(self, agents: tuple[AgentView, ...]) -> None:
         """Show who is there now."""
         self.agents = {agent.peer: agent for agent in agents}
         widest = max((line(a.name).cell_length for a in agents), default=4)
         self._name_width = max(4, min(12, widest))
+        self._mixed = len({a.model for a in agents if a.model}) > 1
         self.show(tuple(self.agents))
 
     def agent(self) -> AgentView | None:
@@ -56,6 +59,8 @@ class AgentList(Lines):
         parts: list[Content | tuple[str, str] | str] = []
         if not agent.local:
             parts.append(("elsewhere", "$secondary"))
+        if self._mixed and agent.model and width >= 44:
+            parts.append((line(agent.model).truncate(16, ellipsis=True).plain, FAINT))
         if agent.tokens_per_second >= 0.05 and agent.state == "running":
             parts.append((f"{agent.tokens_per_second:.0f} tok/s", DIM))
         if agent.since and width >= 48:
