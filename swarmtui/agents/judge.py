@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from statistics import fmean
 from typing import Any, Literal
+from weakref import WeakKeyDictionary
 
 from swarmtui.llm.model import Likelihood, Model, ModelError, Request, Urgency
 from swarmtui.plan.ops import Marks
@@ -12,7 +14,9 @@ from swarmtui.plan.state import Draft, Plan, Task
 
 from . import judging
 from .judging import Emphasis, Gains, Verdict
+from .language import language_of, strange
 from .prompting import Neutral, critique_schema, fill, is_small, listed, marks_schema
+from .scale import UNKNOWN, Scale, measure
 from .settings import AgentSettings
 from .wording import cut, one_line
 
@@ -20,6 +24,9 @@ PATIENCE_WITH_LIKELIHOOD = 2
 """Failures after which a model isn't asked for likelihoods any more."""
 ADVICE_TOKENS = 80
 ADVICE_CHARACTERS = 240
+
+_scales: WeakKeyDictionary[Model, dict[tuple[str, str], Scale]] = WeakKeyDictionary()
+"""Model → (prefix, language) → its scale. Facts about a model, which all its judges share."""
 
 
 def nobody(text: str) -> None:
@@ -79,19 +86,42 @@ class Judge:
         return judging.by_likelihood(title, steps, gains, self._emphasis, enough)
 
     async def weigh(self, title: str, steps: Sequence[str], urgency: Urgency = Urgency.VOTE) -> Gains:
-        """Take the likelihoods that the formula needs."""
+        """Take the likelihoods that the formula needs.
+
+        Raises:
+            ModelError: the model failed, or knows no likelihoods.
+        """
         prompts = self._settings.prompts.scorer
-        listing = listed(steps)
         ask = partial(self._ask, urgency)
-        (goal_given_steps,) = await ask(fill(prompts.given_steps, {"steps": listing}), [title])
+        (goal_given_steps,) = await ask(fill(prompts.given_steps, {"steps": listed(steps)}), [title])
         (goal_alone,) = await ask(prompts.given_no_steps, [title])
-        given = await ask(fill(prompts.given_goal, {"title": title}), steps)
-        alone = [
-            await ask(fill(prompts.given_goal, {"title": neutral}), steps)
-            for neutral in neutral_tasks(prompts.neutral, title)
-        ]
-        means = tuple(sum(column) / len(column) for column in zip(*alone, strict=True))
-        return Gains(goal_given_steps, goal_alone, tuple(given), means)
+        given = await self._after(title, steps, urgency)
+        own = language_of(prompts.neutral, title, steps)
+        neutral = own or prompts.neutral[0]
+        alone = [await self._after(task, steps, urgency) for task in neutral.steps]
+        return Gains(
+            goal_given_steps=goal_given_steps,
+            goal_alone=goal_alone,
+            steps_given_goal=tuple(given),
+            steps_alone=tuple(map(fmean, zip(*alone, strict=True))),
+            scale=UNKNOWN if own is None else await self._scale(own, urgency),
+            strange=frozenset(i for i, step in enumerate(steps) if strange(prompts.neutral, own, step)),
+        )
+
+    async def _scale(self, language: Neutral, urgency: Urgency) -> Scale:
+        """How strongly the model speaks in a language: measured at the first draft in it."""
+        known = _scales.setdefault(self._model, {})
+        key = (self._settings.prompts.scorer.given_goal, language.language)
+        if key not in known:
+            steps = [step for its in language.steps.values() for step in its]
+            weighed = {
+                task: dict(zip(steps, await self._after(task, steps, urgency), strict=True)) for task in language.steps
+            }
+            known[key] = measure(language.steps, weighed)
+        return known[key]
+
+    async def _after(self, task: str, steps: Sequence[str], urgency: Urgency) -> list[float]:
+        return await self._ask(urgency, fill(self._settings.prompts.scorer.given_goal, {"title": task}), steps)
 
     async def _ask(self, urgency: Urgency, prefix: str, texts: Sequence[str]) -> list[float]:
         found = await self._model.likelihood(
@@ -194,17 +224,6 @@ class Judge:
 def enough(plan: Plan) -> int:
     """Fewest steps of a complete list: three, or what the policy allows."""
     return min(3, plan.policy.fan_out[1])
-
-
-def neutral_tasks(neutral: Sequence[Neutral], title: str) -> Sequence[str]:
-    """Tasks to compare with, in the title's language where it can be told by its letters or its little words.
-
-    In a foreign language, any text of the title's language would seem likely after the title.
-    """
-    little = set(title.casefold().replace("'", " ").replace("’", " ").split())
-    found = max(neutral, key=lambda item: (len(little & set(item.words)), any(c in title for c in item.letters)))
-    known = little & set(found.words) or any(c in title for c in found.letters)
-    return found.tasks if known else neutral[0].tasks
 
 
 def _mark(value: object) -> int:

@@ -28,17 +28,26 @@ from typing import Literal, TypeAlias
 from swarmtui.plan.ops import Marks, PeerId
 
 from .drafts import alike, repeats, restates
-from .wording import cut, words
+from .scale import SURE, Scale
+from .wording import cut, nats, words
 
 Emphasis: TypeAlias = Literal["specific", "distinct", "complete"]
 EMPHASES: tuple[Emphasis, ...] = ("specific", "distinct", "complete")
 MIDDLE = 60
 """Marks are spread from here by a scorer's emphasis: about the usual pass mark, so that sound drafts stay sound."""
 SHARPER, BLUNTER = 1.3, 0.85
-CHARACTERS_PER_TOKEN = 4.2
+FITTING, FITTING_WIDTH = 0.3, 0.4
+"""Gain of a step that may fit or not, as a share of that of steps that fit; how blurred, as a share of the spread."""
+BENEFIT = 0.8
+"""How surely a step is taken to fit if the model can't tell."""
+LEAST_WIDTH = 1.0
+CONCRETE, CONCRETE_GAIN, CONCRETE_WIDTH = 0.52, 0.12, 0.04
+"""Content of a step that's half concrete, half vague; how much more if gains are believed, as they count too; how
+blurred: all as shares of the content of reference steps."""
+STRANGE = 0.3
 WEAK = 0.4
 """A step of less weight is named in the critique."""
-CALIBRATION = 1.8
+CALIBRATION = 2.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +59,10 @@ class Gains:
     steps_given_goal: tuple[float, ...]
     steps_alone: tuple[float, ...]
     """Each the mean over the neutral tasks."""
+    scale: Scale = SURE
+    """What the model's figures mean in this language."""
+    strange: frozenset[int] = frozenset()
+    """Indexes of steps that are in another language than the rest."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,13 +111,28 @@ def by_word(
 
 
 def weigh(title: str, steps: Sequence[str], gains: Gains) -> list[float]:
-    """How surely each step belongs to the task, 0 to 1."""
+    """How surely each step belongs to the task and says something, 0 to 1."""
     weights = []
-    for step, given, alone in zip(steps, gains.steps_given_goal, gains.steps_alone, strict=True):
-        nats = (given - alone) * len(step.encode()) / CHARACTERS_PER_TOKEN
-        weight = 0.0 if restates(step, title) else _logistic((nats - 3) / 2)
-        weights.append(weight / 2 if len(words(step)) <= 2 else weight)
+    for i, (step, given, alone) in enumerate(zip(steps, gains.steps_given_goal, gains.steps_alone, strict=True)):
+        gain = nats(step, given - alone)
+        weight = fits(gain, gains.scale) * concrete(gain - nats(step, alone), gains.scale)
+        if i in gains.strange:
+            weight *= STRANGE
+        weights.append(0.0 if restates(step, title) else weight)
     return weights
+
+
+def fits(gain: float, scale: Scale) -> float:
+    """How surely a step with this gain (in nats) belongs to the task, as far as the model can be trusted."""
+    middle, width = max(0.0, FITTING * scale.gain), max(LEAST_WIDTH, FITTING_WIDTH * scale.spread)
+    return scale.trust * _logistic((gain - middle) / width) + (1 - scale.trust) * BENEFIT
+
+
+def concrete(content: float, scale: Scale) -> float:
+    """How surely a step that's so unlikely (in nats) says something."""
+    if not scale.content:
+        return 1.0
+    return _logistic((content / scale.content - CONCRETE - CONCRETE_GAIN * scale.trust) / CONCRETE_WIDTH)
 
 
 def _specific(weights: Sequence[float]) -> float:

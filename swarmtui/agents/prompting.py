@@ -59,11 +59,14 @@ class DrafterPrompts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class Neutral(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Tasks to compare with, in one language."""
 
+    language: str
+    """Its code, e.g. "de"."""
     words: tuple[str, ...]
     """Little words that tell the language."""
     letters: str
-    """Letters that only it has."""
-    tasks: Annotated[tuple[str, ...], Meta(min_length=1)]
+    """Letters that tell it."""
+    steps: Annotated[dict[str, Annotated[tuple[str, ...], Meta(min_length=1)]], Meta(min_length=3)]
+    """Task → steps that belong to it, and to none of the others."""
 
 
 class ScorerPrompts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -12,6 +12,9 @@ _SENTENCE_END = re.compile(r"[.!?…。！？](?:[\"'”’)\]]*)(?=\s|$)|[。�
 _UNSPACED = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\u0e00-\u0e7f]")
 """Scripts that don't part words by spaces: their letters are taken in pairs."""
 
+BYTES_PER_TOKEN = 4.2
+"""Of English text."""
+
 _COMMON = """
 a an and any are as at be by for from have in into is it its of on or our that the their then this to up will with you
 your der die das den dem des ein eine einen und für von zu im am mit auf
@@ -52,6 +55,12 @@ def covered(text: str, by: str) -> float:
     """The share of the words of `text` that stand in `by`, 0 to 1."""
     wanted = words(text)
     return len(wanted & words(by)) / len(wanted) if wanted else 0.0
+
+
+def nats(text: str, mean: float) -> float:
+    """The log probability of a whole text, from the mean per token: models tell no token counts, so they're reckoned
+    from its bytes, which makes models with other vocabularies comparable."""
+    return mean * len(text.encode()) / BYTES_PER_TOKEN
 
 
 def one_line(text: str) -> str:

@@ -7,9 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from swarmtui.agents import judging
-from swarmtui.agents.judge import neutral_tasks
 from swarmtui.agents.judging import EMPHASES, Emphasis, Gains, Verdict
-from swarmtui.agents.prompting import Prompts
 from swarmtui.plan.ops import Marks
 
 TASK = "Open a small bakery"
@@ -24,8 +22,8 @@ GOOD, STRANGE = 1.0, 0.1
 
 
 def judged(steps: list[str], gains: list[float], cover: float = 1.2, emphasis: Emphasis | None = None) -> Verdict:
-    alone = tuple(-4.0 for _ in steps)
-    given_goal = tuple(-4.0 + gain for gain in gains)
+    alone = tuple(-6.5 for _ in steps)
+    given_goal = tuple(-6.5 + gain for gain in gains)
     return judging.by_likelihood(TASK, steps, Gains(-3.0 + cover, -3.0, given_goal, alone), emphasis)
 
 
@@ -67,21 +65,6 @@ def test_written_marks_are_corrected_by_what_is_plain() -> None:
     assert verdict.marks.distinct < 40
     assert verdict.marks.complete < 40
     assert verdict.critique == "Step 2 repeats step 1. Too few steps: something is missing. Very good."
-
-
-@pytest.mark.parametrize(
-    ("title", "part"),
-    [
-        ("Open a small bakery", "work"),
-        ("Eine Bäckerei in der Altstadt eröffnen", "Arbeit"),
-        ("Ouvrir un café dans le quartier", "travail"),
-        ("Organizar una fiesta para los vecinos", "trabajo"),
-        ("東京でのコンサートを企画する", "仕事"),
-        ("Xyzzy", "work"),
-    ],
-)
-def test_texts_are_compared_in_their_own_language(title: str, part: str) -> None:
-    assert part in neutral_tasks(Prompts.load().scorer.neutral, title)[0]
 
 
 @given(
