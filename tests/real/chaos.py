@@ -1,6 +1,6 @@
 """Chaos over real processes and libp2p: harm is done to all but a few, then everything is mended and has to be right.
 
-    python -m tests.real.chaos [--processes 12] [--minutes 3] [--seed 1] [--cable LOSS]
+    python -m tests.real.chaos [--processes 12] [--minutes 3] [--seed 1] [--every 2] [--cable LOSS]
 
 Processes are killed (now and then with the loss of their journal, now and then many at once), stopped for longer than a
 lease, and started again under the same identities, while goals are given. With --cable they live on two hosts (network
@@ -38,17 +38,22 @@ SPARED = 4
 HEAL_S = 300.0
 SETTLE_MS = 1_000
 """As by default: with so many hosts on two cores a claim takes half a second to be known to all."""
-GOAL_S = 10.0
+HARM_S = 2.0
+GOALS_PER_HARM = 0.2
 SAMPLE_S = 5.0
-PATIENT_S = 90.0
+PATIENT_S = 180.0
 """For an answer: the machine may have more to do than this."""
 
 
 class Chaos:
     """The processes, the harm that's done to them, what's counted and measured."""
 
-    def __init__(self, folder: Path, processes: int, seed: int, cable: Cable | None = None) -> None:
+    def __init__(
+        self, folder: Path, processes: int, seed: int, cable: Cable | None = None, every: float = HARM_S
+    ) -> None:
+        """`every`: seconds between two harms."""
         self.rng = random.Random(seed)
+        self.every = every
         self.folder = folder
         self.cable = cable
         self.swarm = f"chaos-{seed}-{random.SystemRandom().randrange(1 << 32):x}"
@@ -104,7 +109,7 @@ class Chaos:
         """Do harm for so long. A listener comes when three fifths of it are over."""
         now = time.monotonic()
         end, listener_at = now + seconds, now + 0.6 * seconds
-        plans = {self.goal: GOAL_S, self.harm: 2.0, self.sample: SAMPLE_S}
+        plans = {self.goal: self.every / GOALS_PER_HARM, self.harm: self.every, self.sample: SAMPLE_S}
         at = dict.fromkeys(plans, now)
         if self.cable is not None:
             plans[self.unplug], at[self.unplug] = 20.0, now + 5
@@ -308,6 +313,12 @@ def main() -> None:
     parser.add_argument("--processes", type=int, default=12)
     parser.add_argument("--minutes", type=float, default=3)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument(
+        "--every",
+        type=float,
+        default=HARM_S,
+        help="seconds between two harms; a process that starts costs all of them work",
+    )
     parser.add_argument("--cable", type=float, metavar="LOSS", help="two hosts; share of packets that are lost")
     parser.add_argument("--keep", type=Path, metavar="FOLDER", help="leave the processes' folders here")
     wanted = parser.parse_args()
@@ -319,7 +330,7 @@ def main() -> None:
             stack.callback(cable.remove)
             if why := cable.lay() or (wanted.cable and cable.lose(wanted.cable)):
                 sys.exit(why)
-        chaos = stack.enter_context(Chaos(folder, wanted.processes, wanted.seed, cable))
+        chaos = stack.enter_context(Chaos(folder, wanted.processes, wanted.seed, cable, wanted.every))
         chaos.rage(wanted.minutes * 60)
         print(json.dumps(chaos.figures(chaos.heal()), indent=1))
 
