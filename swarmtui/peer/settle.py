@@ -9,7 +9,7 @@ A process that was stopped and goes on waits in the same way, so that it doesn't
 
 Spared the wait: an identity that was made just now (it can't have said anything), and a peer that has met nobody in
 its first seconds (all that can be known is in its journal). What only a peer knows that is cut off meanwhile can't be
-learned; the two ops then meet later, the lower id counts, and everybody sees it.
+learned; the two ops then meet later, both count, and everybody sees the fault.
 """
 
 from __future__ import annotations

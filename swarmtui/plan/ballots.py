@@ -7,7 +7,7 @@ from itertools import islice
 
 from . import rules
 from .nodes import Ballot, Node
-from .ops import MAX_PROPOSALS_PER_AUTHOR, Op, PeerId, Vote
+from .ops import MAX_PROPOSALS_PER_AUTHOR, Op, PeerId
 from .ordered import put
 from .rules import Term
 
@@ -21,19 +21,6 @@ def enlist(ballot: Ballot) -> None:
     contest.by_author[author] = put(contest.by_author.get(author, ()), entry, True)
     contest.standing += 1
     limit(node, author)
-
-
-def strike_off(ballot: Ballot) -> None:
-    """Take a draft out of its task's contest. No vote or word stands on it any more."""
-    node, contest = ballot.node, ballot.node.contested()
-    del node.drafts[ballot.op.id]
-    author, entry = ballot.op.author, (ballot.op.seq, ballot.op.id, ballot)
-    contest.by_author[author] = put(contest.by_author[author], entry, False)
-    contest.standing -= 1
-    if contest.by_author[author]:
-        limit(node, author)
-    else:
-        del contest.by_author[author], contest.within[author]
 
 
 def limit(node: Node, author: PeerId) -> None:
@@ -57,54 +44,32 @@ def limit(node: Node, author: PeerId) -> None:
     contest.within[author] = within
 
 
-def put_vote(ballot: Ballot, op: Op, approve: bool, on: bool, allowed: Collection[PeerId]) -> tuple[bool, bool]:
+def put_vote(ballot: Ballot, op: Op, approve: bool, allowed: Collection[PeerId]) -> tuple[bool, bool]:
     """*A scorer counts once per proposal, at the hlc of its first approving vote.* Its latest vote is shown.
 
     Args:
-        on: add the vote, or take it out.
         allowed: the policy's closed list; empty: anyone.
 
     Returns:
         Whether the draft's approvals, counted by any policy, differ; whether what's shown of it differs.
     """
     scorer, entry = op.author, (op.hlc, op.id, op)
-    first = old_first = ballot.firsts.get(scorer)
-    votes = ballot.cast[scorer] = put(ballot.cast.get(scorer, ()), entry, on)
-    if approve and on:
-        first = op.hlc if old_first is None else min(op.hlc, old_first)
-    elif approve:
-        first = next((hlc for hlc, _, vote in votes if _approves(vote)), None)
-    if not votes:
-        del ballot.cast[scorer]
+    old_first = ballot.firsts.get(scorer)
+    votes = ballot.cast[scorer] = put(ballot.cast.get(scorer, ()), entry, True)
     shown = not allowed or scorer in allowed
-    differs = shown and _show(ballot, scorer, votes[-1][2] if votes else None)
-    if first == old_first:
+    latest = votes[-1][2]
+    differs = shown and ballot.votes.get(scorer) is not latest
+    if differs:
+        ballot.votes[scorer] = latest
+    if not approve or (old_first is not None and old_first <= op.hlc):
         return False, differs
     if old_first is not None:
         ballot.tally = put(ballot.tally, (old_first, scorer), False)
-        del ballot.firsts[scorer]
-        ballot.approvals.pop(scorer, None)
-    if first is not None:
-        ballot.tally = put(ballot.tally, (first, scorer), True)
-        ballot.firsts[scorer] = first
-        if shown:
-            ballot.approvals[scorer] = first
+    ballot.tally = put(ballot.tally, (op.hlc, scorer), True)
+    ballot.firsts[scorer] = op.hlc
+    if shown:
+        ballot.approvals[scorer] = op.hlc
     return True, differs or shown
-
-
-def _approves(op: Op) -> bool:
-    return isinstance(op.body, Vote) and op.body.approve
-
-
-def _show(ballot: Ballot, scorer: PeerId, latest: Op | None) -> bool:
-    """Show a scorer's latest vote; whether it's another than before."""
-    if latest is ballot.votes.get(scorer):
-        return False
-    if latest is None:
-        del ballot.votes[scorer]
-    else:
-        ballot.votes[scorer] = latest
-    return True
 
 
 def show_allowed(ballot: Ballot, allowed: Collection[PeerId]) -> bool:

@@ -1,8 +1,7 @@
 """One plan's ops and what they come to: which are grounded, and what each does to the tasks.
 
-An op is *grounded* when everything that it refers to is grounded, of the right kind, and earlier by its hlc, and when
-it stands first in its slot. Only grounded ops mean something. An op is grounded once at most and, if it's displaced or
-what it rests on is, ungrounded once at most; so the cost of all that is spread over the ops.
+An op is *grounded* when everything that it refers to is grounded, of the right kind, and earlier by its hlc. Only
+grounded ops mean something. An op is grounded once at most, and for good; so the cost is spread over the ops.
 """
 
 from __future__ import annotations
@@ -46,8 +45,8 @@ class _Kind(NamedTuple):
     """What it refers to, given the body; may hold b""."""
     fits: Callable[[Op, Any], bool]
     """Whether that's all grounded, of the right kind and earlier, given op and body."""
-    apply: Callable[[Op, Any, bool, Changes], None]
-    """Do what it says (True) or undo it (False)."""
+    apply: Callable[[Op, Any, Changes], None]
+    """Do what it says."""
 
 
 class PlanBook:
@@ -68,7 +67,6 @@ class PlanBook:
         self._ballots: dict[OpId, Ballot] = {}
         self._claims: dict[OpId, Op] = {}
         self._dependents: dict[bytes, Op | list[Op]] = {}
-        self._displaced: set[OpId] = set()
         self._policies: Ordered[tuple[int, OpId, Op]] = ()
         self._notes: dict[TaskId, Ordered[Entry]] = {}
         self._pauses: Ordered[tuple[Hlc, OpId, bool]] = ()
@@ -88,44 +86,19 @@ class PlanBook:
     # -- what a replica asks for
 
     def add(self, op: Op, changes: Changes) -> None:
-        """Take an op that stands first in its slot: ground it, and what waited for it, as far as possible."""
+        """Take an op: ground it, and what waited for it, as far as possible."""
         self._register(op)
         stack = [op]
         while stack:
             op = stack.pop()
-            if op.id in self.grounded or op.id in self._displaced or not self._fits(op):
+            if op.id in self.grounded or not self._fits(op):
                 continue
             self.grounded.add(op.id)
             changes.added.append(op)
             kind = self._kinds.get(type(op.body))
             if kind is not None:
-                kind.apply(op, op.body, True, changes)
+                kind.apply(op, op.body, changes)
                 self._push_dependents(op, stack)
-
-    def displace(self, op: Op, changes: Changes) -> None:
-        """Make an op, which stands second in its slot now, mean nothing, and all that rests on it."""
-        self._displaced.add(op.id)
-        order, stack = [], [op]
-        while stack:
-            op = stack.pop()
-            if op.id in self.grounded:
-                self.grounded.discard(op.id)
-                order.append(op)
-                self._push_dependents(op, stack)
-        for op in reversed(order):  # what rests on an op is undone before it
-            kind = self._kinds.get(type(op.body))
-            if kind is not None:
-                kind.apply(op, op.body, False, changes)
-
-    def forget(self, op: Op) -> None:
-        """Drop a displaced op that isn't kept any more."""
-        self._displaced.discard(op.id)
-        for reference in self._references(op):
-            waiting = self._dependents.get(reference)
-            if waiting is op:
-                del self._dependents[reference]
-            elif isinstance(waiting, list) and op in waiting:
-                waiting.remove(op)
 
     def settle(self, changes: Changes) -> None:
         """Bring the plan up to date after any number of additions."""
@@ -210,22 +183,14 @@ class PlanBook:
             return node is not None and node.born < op.hlc
         return True
 
-    # -- what grounded ops do (on) and undo (off)
+    # -- what grounded ops do
 
-    def _proposal(self, op: Op, body: Proposal, on: bool, changes: Changes) -> None:
-        if on:
-            node = self._nodes[body.task]
-            ballot = Ballot(op, body.steps, node=node)
-            ballot.tasks = self._new_tasks(op, body, node, ballot)
-            self._ballots[op.id] = ballot
-            ballots.enlist(ballot)
-        else:
-            ballot = self._ballots.pop(op.id)
-            node = ballot.node
-            for child in ballot.tasks:
-                child.retired = True
-                del self._nodes[child.id]
-            ballots.strike_off(ballot)
+    def _proposal(self, op: Op, body: Proposal, changes: Changes) -> None:
+        node = self._nodes[body.task]
+        ballot = Ballot(op, body.steps, node=node)
+        ballot.tasks = self._new_tasks(op, body, node, ballot)
+        self._ballots[op.id] = ballot
+        ballots.enlist(ballot)
         for child in ballot.tasks:
             changes.tasks.add((self.plan.id, child.id))
         self._touch(node, changes)
@@ -244,12 +209,12 @@ class PlanBook:
             self._nodes[node.id] = node
         return tuple(tasks)
 
-    def _vote(self, op: Op, body: Vote, on: bool, changes: Changes) -> None:
+    def _vote(self, op: Op, body: Vote, changes: Changes) -> None:
         """*A peer's vote on its own proposal means nothing.*"""
         ballot = self._ballots[body.proposal]
         if op.author == ballot.op.author:
             return
-        recounted, differs = ballots.put_vote(ballot, op, body.approve, on, self._allowed)
+        recounted, differs = ballots.put_vote(ballot, op, body.approve, self._allowed)
         if differs:
             self._touch(ballot.node, changes)
         if recounted:
@@ -262,54 +227,51 @@ class PlanBook:
             if shown != (ballot.accepted_at, ballot.vetoed):
                 self._touch(ballot.node, changes)
 
-    def _claim(self, op: Op, body: Claim, on: bool, changes: Changes) -> None:
+    def _claim(self, op: Op, body: Claim, changes: Changes) -> None:
         node = self._nodes[body.task]
         key = (op.hlc, rules.lot(body.task, op.author), op.id, op)
-        node.working().put_claim(key, body.prior, on)
-        if on:
-            self._claims[op.id] = op
-        else:
-            del self._claims[op.id]
+        node.working().put_claim(key, body.prior)
+        self._claims[op.id] = op
         self._flow.leave(node)
 
-    def _release(self, op: Op, body: Release, on: bool, changes: Changes) -> None:
+    def _release(self, op: Op, body: Release, changes: Changes) -> None:
         node = self._node_of_claim(body.claim)
-        node.working().put_release(body.claim, (op.hlc, op.id, body.failed), on)
+        node.working().put_release(body.claim, (op.hlc, op.id, body.failed))
         self._flow.leave(node)
 
-    def _result(self, op: Op, body: Result, on: bool, changes: Changes) -> None:
+    def _result(self, op: Op, body: Result, changes: Changes) -> None:
         node = self._node_of_claim(body.claim)
         key = (op.hlc, op.id, self._claims[body.claim].hlc, op)
         work = node.working()
-        work.results = put(work.results, key, on)
+        work.results = put(work.results, key, True)
         self._flow.leave(node)
 
     def _node_of_claim(self, claim: OpId) -> Node:
         return self._nodes[_task_of(self._claims[claim])]
 
-    def _steer(self, op: Op, body: Steer, on: bool, changes: Changes) -> None:
+    def _steer(self, op: Op, body: Steer, changes: Changes) -> None:
         act = body.act
         if isinstance(act, (Pick, Veto)):
             ballot = self._ballots[act.proposal]
-            ballot.words = put(ballot.words, (op.hlc, op.id, isinstance(act, Pick)), on)
+            ballot.words = put(ballot.words, (op.hlc, op.id, isinstance(act, Pick)), True)
             self._decide(ballot, changes)
         elif isinstance(act, Retry):
             node = self._nodes[act.task]
-            node.working().put_retry((op.hlc, op.id), on)
+            node.working().put_retry(op.hlc)
             self._flow.leave(node)
         elif isinstance(act, Note):
             node = self._nodes[act.task]
-            notes = self._notes[act.task] = put(self._notes.get(act.task, ()), (op.hlc, op.id, op), on)
+            notes = self._notes[act.task] = put(self._notes.get(act.task, ()), (op.hlc, op.id, op), True)
             node.notes = tuple(entry[2] for entry in notes)
             self._touch(node, changes)
         elif isinstance(act, Pause):
-            self._pauses = put(self._pauses, (op.hlc, op.id, act.on), on)
+            self._pauses = put(self._pauses, (op.hlc, op.id, act.on), True)
             paused = bool(self._pauses) and self._pauses[-1][2]
             if paused != self.plan.paused:
                 self.plan.paused = paused
                 changes.plans.add(self.plan.id)
         elif isinstance(act, SetPolicy):
-            self._policies = put(self._policies, (op.seq, op.id, op), on)
+            self._policies = put(self._policies, (op.seq, op.id, op), True)
             self._policies_changed = True
 
     def _touch(self, node: Node, changes: Changes) -> None:

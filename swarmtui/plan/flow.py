@@ -73,10 +73,10 @@ class Flow:
             key, task, node = heappop(heap)
             if key is node.path:
                 node.entering = False
-                changed = not node.retired and self._entered(node)
+                changed = self._entered(node)
             else:
                 node.leaving = False
-                changed = not node.retired and self._completed(node)
+                changed = self._completed(node)
             if changed:
                 changes.tasks.add((self._plan.id, task))
 

@@ -47,36 +47,26 @@ class Work:
     """Claims by the claim that they take over."""
     released: dict[OpId, ReleaseKey] | None = None
     """First release of each released claim."""
-    releases: dict[OpId, Ordered[ReleaseKey]] | None = None
-    """All of them."""
-    retries: Ordered[tuple[Hlc, OpId]] = ()
+    retried_at: Hlc = -1
+    """The latest retry; -1 without one."""
 
-    @property
-    def retried_at(self) -> Hlc:
-        """The latest retry; -1 without one."""
-        return self.retries[-1][0] if self.retries else -1
-
-    def put_claim(self, key: ClaimKey, prior: OpId, on: bool) -> None:
-        """Add a claim, or take it out."""
-        self.claims = put(self.claims, key, on)
+    def put_claim(self, key: ClaimKey, prior: OpId) -> None:
+        """Add a claim."""
+        self.claims = put(self.claims, key, True)
         if prior:
             if self.followers is None:
                 self.followers = {}
-            self.followers[prior] = put(self.followers.get(prior, ()), key, on)
+            self.followers[prior] = put(self.followers.get(prior, ()), key, True)
 
-    def put_release(self, claim: OpId, key: ReleaseKey, on: bool) -> None:
-        """Add a release, or take it out."""
-        if self.releases is None or self.released is None:
-            self.releases, self.released = {}, {}
-        entries = self.releases[claim] = put(self.releases.get(claim, ()), key, on)
-        if entries:
-            self.released[claim] = entries[0]
-        else:
-            del self.releases[claim], self.released[claim]
+    def put_release(self, claim: OpId, key: ReleaseKey) -> None:
+        """Add a release."""
+        if self.released is None:
+            self.released = {}
+        self.released[claim] = min(key, self.released.get(claim, key))
 
-    def put_retry(self, at: tuple[Hlc, OpId], on: bool) -> None:
-        """Add a retry, or take it out."""
-        self.retries = put(self.retries, at, on)
+    def put_retry(self, at: Hlc) -> None:
+        """Add a retry."""
+        self.retried_at = max(at, self.retried_at)
 
 
 @dataclass(slots=True, eq=False, repr=False)
@@ -120,8 +110,6 @@ class Node(Task):
     entering: bool = False
     leaving: bool = False
     """It's among those that wait to be looked at again (see flow.py)."""
-    retired: bool = False
-    """Its draft was withdrawn: it's no longer part of the plan."""
 
     def working(self) -> Work:
         """Its work, made when first needed."""

@@ -55,7 +55,6 @@ class Replica:
         self._weight = 0
         self._total = 0
         self._pen = Pen(pen_limit)
-        self._displaced = False
 
     # -- adding
 
@@ -79,9 +78,6 @@ class Replica:
                 self._refuse(op, "no room for ops of unknown plans")
         for book in touched:
             book.settle(changes)
-        if self._displaced:
-            self._displaced = False
-            changes.added = [op for op in changes.added if self.grounded(op)]
         return changes
 
     def _begin(self, goal: Op, touched: set[PlanBook], changes: Changes) -> None:
@@ -107,24 +103,11 @@ class Replica:
         if place is None:
             place = shelves[op.author] = Shelf()
         book.plan.ops += 1
-        second, gone = place.place(op)
-        if second is None and gone is None:
-            book.add(op, changes)
-        else:
-            self._equivocated(op, second, gone, book, changes)
-
-    def _equivocated(self, op: Op, second: Op | None, gone: Op | None, book: PlanBook, changes: Changes) -> None:
-        """*Two ops with the same author and seq prove a fault: the lower op_id counts, the other means nothing.*"""
-        if op.author not in book.plan.faulty:
+        place.place(op)
+        if place.faulty and op.author not in book.plan.faulty:
             book.plan.faulty.add(op.author)
             changes.plans.add(op.plan)
-        if second is not None and second is not op:
-            book.displace(second, changes)
-            self._displaced = True
-        if gone is not None:
-            self._drop(gone, book)
-        if second is not op and gone is not op:
-            book.add(op, changes)
+        book.add(op, changes)
 
     def _keep(self, op: Op) -> bool:
         """Enter an op into the books of what is held, if there's room."""
@@ -141,16 +124,6 @@ class Replica:
         self._ops[op.id] = op
         self._total += shelf.print_of(op)
         return True
-
-    def _drop(self, op: Op, book: PlanBook) -> None:
-        """Let go of an op that is third in its slot."""
-        cost = shelf.weight(op)
-        self._weights[op.author] -= cost
-        self._weight -= cost
-        self._total -= shelf.print_of(op)
-        del self._ops[op.id]
-        book.plan.ops -= 1
-        book.forget(op)
 
     def _refuse(self, op: Op, reason: str) -> None:
         self.refused[reason] += 1
@@ -184,7 +157,7 @@ class Replica:
         return self._ops.get(op_id)
 
     def grounded(self, op: Op) -> bool:
-        """Whether an op means something: it's held, stands first in its slot, and all that it refers to does, too."""
+        """Whether an op means something: it's held, and so is all that it refers to, of the right kind and earlier."""
         book = self._books.get(op.plan)
         return book is not None and op.id in book.grounded
 

@@ -35,53 +35,39 @@ def fingerprint(total: int) -> bytes:
 
 
 class Shelf:
-    """The ops of one author in one plan.
+    """The ops of one author in one plan, by slot (sequence number).
 
-    Per slot (sequence number) it keeps the two lowest ids: *the lower op_id counts, the other means nothing* but proves
-    the fault. A goal always keeps the first place of its slot: whoever reuses its number can't take the plan away.
+    An author that works as it should uses a slot once. Two ops in one prove a fault, and count like any others: nobody
+    can take back what others have built on by saying something else under its number.
     """
 
-    __slots__ = ("_first", "_second", "contiguous", "top", "total", "weight")
+    __slots__ = ("_first", "_more", "contiguous", "top")
 
     def __init__(self) -> None:
         self._first: dict[int, Op] = {}
-        self._second: dict[int, Op] = {}
+        self._more: dict[int, list[Op]] = {}
+        """What came later into slots that were taken."""
         self.contiguous = 0
         """How many sequence numbers are held from 0 on without a gap."""
         self.top = -1
         """The highest sequence number held."""
-        self.total = 0
-        """Sum of the shares of all ops kept here."""
-        self.weight = 0
 
     @property
     def faulty(self) -> bool:
         """Two ops with the same sequence number are held."""
-        return bool(self._second)
+        return bool(self._more)
 
-    def place(self, op: Op) -> tuple[Op | None, Op | None]:
-        """Put a new op into its slot.
-
-        Returns:
-            (the op that now stands second, the op that isn't kept any more); the new op may be either.
-        """
+    def place(self, op: Op) -> None:
+        """Put a new op into its slot."""
         seq = op.seq
-        first = self._first.get(seq)
-        if first is None:
-            self._first[seq] = op
-            if seq > self.top:
-                self.top = seq
-            while self.contiguous in self._first:
-                self.contiguous += 1
-            return None, None
-        second = self._second.get(seq)
-        if type(first.body) is not Goal and op.id < first.id:
-            self._first[seq], self._second[seq] = op, first
-            return first, second
-        if second is None or op.id < second.id:
-            self._second[seq] = op
-            return op, second
-        return None, op
+        if seq in self._first:
+            self._more.setdefault(seq, []).append(op)
+            return
+        self._first[seq] = op
+        if seq > self.top:
+            self.top = seq
+        while self.contiguous in self._first:
+            self.contiguous += 1
 
     def __iter__(self) -> Iterator[Op]:
         return self.since(0)
@@ -94,5 +80,4 @@ class Shelf:
             numbers = sorted(number for number in self._first if number >= seq)
         for number in numbers:
             yield self._first[number]
-            if number in self._second:
-                yield self._second[number]
+            yield from self._more.get(number, ())

@@ -26,10 +26,7 @@ def faults_of(plan: Plan, ops: Iterable[Op]) -> Iterator[str]:
     approvals: dict[OpId, list[tuple[Hlc, PeerId]]] = defaultdict(list)
     releases: dict[OpId, Hlc] = {}
     picked = set()
-    seconds = _seconds(said)
     for op in said:
-        if op.id in seconds:
-            continue
         match op.body:
             case Vote(proposal, approve) if approve:
                 approvals[proposal].append((op.hlc, op.author))
@@ -44,14 +41,6 @@ def faults_of(plan: Plan, ops: Iterable[Op]) -> Iterator[str]:
             yield from _split(plan, task, approvals, picked)
             yield from _chain(plan, task, releases)
             yield from _result(task)
-
-
-def _seconds(said: list[Op]) -> set[OpId]:
-    """Ops that stand second in their slot: *the lower op_id counts, the other means nothing*."""
-    slots: dict[tuple[PeerId, int], list[OpId]] = defaultdict(list)
-    for op in said:
-        slots[op.author, op.seq].append(op.id)
-    return {op_id for slot in slots.values() for op_id in sorted(slot)[1:]}
 
 
 def _split(plan: Plan, task: Task, approvals: dict[OpId, list[tuple[Hlc, PeerId]]], picked: set[OpId]) -> Iterator[str]:

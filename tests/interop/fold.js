@@ -9,6 +9,7 @@ const MAX_POLICIES = 64
 const SECOND = 1000n << 16n
 
 const max = values => values.reduce((a, b) => b > a ? b : a)
+const bySlot = (a, b) => a.seq - b.seq || (a.id < b.id ? -1 : a.id > b.id ? 1 : 0)
 const first = (list, order) => list.reduce((a, b) => a === undefined || order(b, a) < 0 ? b : a, undefined)
 
 export function fold ({ goal, ops, faulty }) {
@@ -94,7 +95,7 @@ class Plan {
   get #policies () {
     return this.#once('policies', '', () => [
       this.goal,
-      ...[...this.said.policy].sort((a, b) => a.seq - b.seq).slice(0, MAX_POLICIES).sort(earlier)
+      ...[...this.said.policy].sort(bySlot).slice(0, MAX_POLICIES).sort(earlier)
     ])
   }
 
@@ -146,7 +147,7 @@ class Plan {
   // Whether it's within its author's eight for this task.
   within (draft) {
     const before = draft.task.drafts.filter(other =>
-      other.op.author === draft.op.author && other.op.seq < draft.op.seq && !this.vetoed(other))
+      other.op.author === draft.op.author && bySlot(other.op, draft.op) < 0 && !this.vetoed(other))
     return before.length < MAX_DRAFTS
   }
 

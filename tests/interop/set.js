@@ -8,43 +8,43 @@ const number = bytes => BigInt(`0x${hex(bytes)}`)
 
 export class OpSet {
   constructor () {
-    this.plans = new Map() // plan -> {goal, slots: Map("author/seq" -> [first, second]), waiting: [op]}
+    this.plans = new Map() // plan -> {goal, ops: [op], waiting: Map(id -> op)}
     this.ops = new Map() // those that are held: id -> op
   }
 
   add (op) {
     if (this.ops.has(op.id)) return
     let plan = this.plans.get(op.plan)
-    if (plan === undefined) this.plans.set(op.plan, plan = { goal: undefined, slots: new Map(), waiting: new Map() })
+    if (plan === undefined) this.plans.set(op.plan, plan = { goal: undefined, ops: [], waiting: new Map() })
     if (op.body.kind === 'goal') {
       plan.goal = op
-      this.#place(plan, op)
-      for (const waiting of plan.waiting.values()) this.#place(plan, waiting)
+      this.#keep(plan, op)
+      for (const waiting of plan.waiting.values()) this.#keep(plan, waiting)
       plan.waiting.clear()
     } else if (plan.goal === undefined) {
       plan.waiting.set(op.id, op)
     } else {
-      this.#place(plan, op)
+      this.#keep(plan, op)
     }
   }
 
-  // A slot keeps the two lowest ids; the goal stands first whatever its id.
-  #place (plan, op) {
-    const slot = `${op.author}/${op.seq}`
-    const found = [...plan.slots.get(slot) ?? [], op]
-    found.sort((a, b) => a === plan.goal ? -1 : b === plan.goal ? 1 : a.id < b.id ? -1 : 1)
+  #keep (plan, op) {
     this.ops.set(op.id, op)
-    for (const gone of found.splice(2)) this.ops.delete(gone.id)
-    plan.slots.set(slot, found)
+    plan.ops.push(op)
   }
 
-  // For the fold: of every known plan its goal, the ops that stand first in their slots, and who used one twice.
+  // For the fold: of every known plan its goal, its ops, and who used a slot twice.
   * known () {
-    for (const { goal, slots } of this.plans.values()) {
+    for (const { goal, ops } of this.plans.values()) {
       if (goal === undefined) continue
-      const pairs = [...slots.values()]
-      const faulty = [...new Set(pairs.filter(pair => pair.length > 1).map(pair => pair[0].author))].sort()
-      yield { goal, ops: pairs.map(pair => pair[0]), faulty }
+      const slots = new Set()
+      const faulty = new Set()
+      for (const { author, seq } of ops) {
+        const slot = `${author}/${seq}`
+        if (slots.has(slot)) faulty.add(author)
+        slots.add(slot)
+      }
+      yield { goal, ops, faulty: [...faulty].sort() }
     }
   }
 

@@ -321,8 +321,8 @@ def references() -> list[Op]:
 
 
 def equivocation() -> list[Op]:
-    """Two ops in one slot: the lower id stands, its author is faulty; of three the two lowest are held."""
-    t = Brief()
+    """Ops in one slot all count, their author is faulty: nothing is undone by what else bears its number."""
+    t = Brief(lease_s=10)
     draft = t.draft()
     t.approve(draft)
     one, two = children(draft)
@@ -331,13 +331,15 @@ def equivocation() -> list[Op]:
         who = EVA if claim is claims[0] else FRED
         for n in range(3):
             t.say(who, Claim(other), at=40 + n, seq=claim.seq)
-    for claim in claims:
-        t.finish(claim)
-    # The goal keeps its place whatever the id of what takes its number.
-    body = Steer(Pause(True))
-    low = next(at for at in range(60, 99) if seal(OPERATOR, t.goal.id, 0, START + at * MS, body).id < t.goal.id)
-    for at in (low, 101, 102):
-        t.say(OPERATOR, body, at=at, seq=0)
+    for n in range(3):
+        t.say(ADA, Proposal(t.goal.id, leaves(2), f"{n}"), at=50 + n, seq=draft.seq)
+    t.finish(claims[0])
+    # Of policies the 64 lowest by seq and id count; of drafts eight, too.
+    for n in range(66):
+        t.say(OPERATOR, Steer(SetPolicy(Policy(1, 1, attempts=1 + n))), at=100 + n, seq=1)
+    t.say(OPERATOR, Steer(Pause(True)), at=170, seq=0)
+    for n in range(9):
+        t.say(CLEO, Proposal(two, leaves(2), f"{n}"), at=60 + n, seq=1)
     return t.ops
 
 

@@ -14,7 +14,7 @@ from swarmtui.plan.replica import Replica
 
 from .vectors import FOLDER, of_lone_ops, of_tales, picture
 
-MOST_BYTES = 400_000
+MOST_BYTES = 500_000
 
 
 def read(name: str) -> Any:

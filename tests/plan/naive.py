@@ -79,8 +79,8 @@ class NaivePlan:
     # -- policies
 
     def policies(self) -> list[Op]:
-        """Goal and policy changes, earliest first; of the changes only the 64 with the lowest seq."""
-        changes = sorted(self.acts(SetPolicy), key=lambda op: op.seq)[:POLICIES]
+        """Goal and policy changes, earliest first; of the changes only the 64 with the lowest seq (id)."""
+        changes = sorted(self.acts(SetPolicy), key=lambda op: (op.seq, op.id))[:POLICIES]
         return [self.goal, *sorted(changes, key=lambda op: (op.hlc, op.id))]
 
     def policy_at(self, at: int | None) -> Policy:
@@ -127,11 +127,11 @@ class NaivePlan:
         return latest is not None and isinstance(latest.body.act, Veto)
 
     def counts(self, draft: Op) -> bool:
-        """At most 8 proposals per author and task: those with the lowest seq; vetoed ones use up no place."""
+        """At most 8 proposals per author and task: those with the lowest seq (id); vetoed ones use up no place."""
         before = [
             op
             for op in self.drafts(draft.body.task)
-            if op.author == draft.author and op.seq < draft.seq and not self.vetoed(op.id)
+            if op.author == draft.author and (op.seq, op.id) < (draft.seq, draft.id) and not self.vetoed(op.id)
         ]
         return len(before) < DRAFTS
 

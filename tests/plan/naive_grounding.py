@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter
 from collections.abc import Iterable
-from typing import Any
 
 from swarmtui.plan.envelope import task_id
 from swarmtui.plan.ops import (
@@ -29,30 +28,19 @@ DEPTH = 8
 
 
 def kept(ops: Iterable[Op]) -> dict[OpId, Op]:
-    """A replica keeps, per slot, the two lowest op ids (a goal always has the first place); only of plans it knows."""
+    """A replica keeps all ops of the plans that it knows."""
     everything = {op.id: op for op in ops}
-    slots = defaultdict(list)
-    for op in everything.values():
-        if op.plan in everything:
-            slots[op.plan, op.author, op.seq].append(op)
-    found = {}
-    for slot in slots.values():
-        for op in sorted(slot, key=lambda op: (not isinstance(op.body, Goal), op.id))[:2]:
-            found[op.id] = op
-    return found
+    return {op.id: op for op in everything.values() if op.plan in everything}
 
 
 def meaningful(goal: Op, held: list[Op]) -> tuple[list[Op], set[str]]:
     """The ops of a plan that mean something, and the faulty authors."""
-    slots: dict[Any, list[Op]] = defaultdict(list)
-    for op in held:
-        slots[op.author, op.seq].append(op)
-    firsts = [min(slot, key=lambda op: (op is not goal, op.id)) for slot in slots.values()]
-    faulty = {author for (author, _), slot in slots.items() if len(slot) > 1}
+    slots = Counter((op.author, op.seq) for op in held)
+    faulty = {author for (author, _), count in slots.items() if count > 1}
     good = {goal.id: goal}
     while True:
         made = {task_id(op.id, i): op for op in good.values() if isinstance(op.body, Proposal) for i in range(16)}
-        more = [op for op in firsts if op.id not in good and refers_well(goal, op, good, made)]
+        more = [op for op in held if op.id not in good and refers_well(goal, op, good, made)]
         if not more:
             return list(good.values()), faulty
         good.update((op.id, op) for op in more)

@@ -25,8 +25,6 @@ from swarmtui.peer.store import Store
 from swarmtui.plan import ballots, clock, flow, rules, shelf
 from swarmtui.plan.book import PlanBook
 from swarmtui.plan.nodes import Work
-from swarmtui.plan.ops import Claim, Proposal
-from swarmtui.plan.shelf import Shelf
 
 Patch = pytest.MonkeyPatch
 
@@ -249,29 +247,14 @@ def _(patch: Patch) -> None:
 @bug("sim", "hostile")
 def _(patch: Patch) -> None:
     """of two ops in one slot the one that came first counts"""
-    real = Shelf.place
+    real = PlanBook.add
 
-    def place(self: Shelf, op: Any) -> Any:
-        first = self._first.get(op.seq)
-        if first is None or op.id > first.id:
-            return real(self, op)
-        second, self._second[op.seq] = self._second.get(op.seq), op
-        return op, second
+    def add(self: PlanBook, op: Any, changes: Any) -> None:
+        slots = vars(self).setdefault("planted", {})
+        if slots.setdefault((op.author, op.seq), op) is op:
+            real(self, op, changes)
 
-    patch.setattr(Shelf, "place", place)
-
-
-@bug("fold")
-def _(patch: Patch) -> None:
-    """what rests on a displaced op stays in force"""
-
-    def displace(self: PlanBook, op: Any, changes: Any) -> None:
-        self._displaced.add(op.id)
-        if op.id in self.grounded and type(op.body) not in (Proposal, Claim):
-            self.grounded.discard(op.id)
-            self._kinds[type(op.body)].apply(op, op.body, False, changes)
-
-    patch.setattr(PlanBook, "displace", displace)
+    patch.setattr(PlanBook, "add", add)
 
 
 @bug("sim", "reorder delay")
