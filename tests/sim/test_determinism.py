@@ -23,7 +23,7 @@ SEEDS = (3, 8, 15, 23)
 def in_a_process(hash_seed: str) -> list[str]:
     environment = os.environ | {"PYTHONHASHSEED": hash_seed, "PYTHONPATH": os.pathsep.join(sys.path)}
     command = [sys.executable, "-c", ASK.format(seeds=SEEDS)]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True, timeout=120)
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True, timeout=900)
     return done.stdout.split()
 
 
