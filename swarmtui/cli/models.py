@@ -9,6 +9,7 @@ import click
 
 from swarmtui.cli import options
 from swarmtui.cli.failure import Failure
+from swarmtui.cli.getting import get
 
 if TYPE_CHECKING:
     from swarmtui.config import Config
@@ -47,6 +48,9 @@ def models(ctx: click.Context, as_json: bool, show_paths: bool) -> None:
         _print(settings, found, chosen, show_paths)
     if problem:
         raise Failure(problem)
+
+
+models.add_command(get)
 
 
 def _chosen(settings: Config) -> tuple[ModelFile | None, str]:
@@ -102,7 +106,7 @@ def _facts(settings: Config, found: Survey, chosen: ModelFile | None, problem: s
 
 
 def _print(settings: Config, found: Survey, chosen: ModelFile | None, show_paths: bool) -> None:
-    from swarmtui.llm.memory import CONTEXT, PINS, SLOTS, gigabytes, memory
+    from swarmtui.llm.memory import CONTEXT, EXPRESS, PINS, SLOTS, gigabytes, memory
     from swarmtui.llm.models import SCRIPTED
     from swarmtui.plaintext import one_line
 
@@ -136,9 +140,9 @@ def _print(settings: Config, found: Survey, chosen: ModelFile | None, show_paths
             click.echo(line)
         if not all(file.template or file.problem for file in found.files):
             click.echo("No template: the model is used by plain completion; one made for chat mostly does better.")
-        slots, context = settings.llm.slots or SLOTS, settings.llm.context or CONTEXT
+        sequences, context = (settings.llm.slots or SLOTS) + EXPRESS + PINS, settings.llm.context or CONTEXT
         free = f"{gigabytes(here.free)} of {gigabytes(here.total)} free" if here.free else gigabytes(here.total)
-        click.echo(f"Memory: {free}; reckoned with a KV cache of {slots} slots + {PINS} prefixes × {context:,} tokens.")
+        click.echo(f"Memory: {free}; MEMORY is reckoned with a KV cache of {sequences} × {context:,} tokens.")
     else:
         click.echo(f"none found; put a GGUF file into {settings.models_dir}, or: swarmtui models get REPO", err=True)
     for note in found.notes:

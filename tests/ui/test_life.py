@@ -35,7 +35,7 @@ def test_the_screen_is_there_while_the_swarm_starts() -> None:
     class Slow(FakeSwarm):
         gate = threading.Event()
 
-        def start(self) -> None:
+        def start(self, model: str = "") -> None:
             assert self.gate.wait(30)
 
     swarm = Slow()
