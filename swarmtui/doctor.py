@@ -50,7 +50,7 @@ def examine(config: Config) -> Iterator[Check]:
         ("data", _data),
         ("network", _network),
         ("mdns", _mdns),
-        ("model", _model),
+        ("model", _models),
         ("llama.cpp", _llama),
     ]
     for name, check in checks:
@@ -164,18 +164,30 @@ def _own_addresses() -> list[str]:
     return [ip.ip for adapter in ifaddr.get_adapters() for ip in adapter.ips if isinstance(ip.ip, str)]
 
 
-def _model(config: Config) -> Check:
-    if config.model == "scripted":
-        return Check("model", "good", "scripted: canned answers, no model")
-    from swarmtui.llm.model import ModelError
-    from swarmtui.llm.models import choose
+def _models(config: Config) -> Iterator[Check]:
+    """Each model that agents are configured to use."""
+    for spec in dict.fromkeys(map(config.model_of, ("decomposer", "scorer", "executor"))):
+        yield _model(config, spec)
 
+
+def _model(config: Config, spec: str) -> Check:
+    from swarmtui.llm.model import ModelError
+    from swarmtui.llm.models import SCRIPTED, choose, require_memory
+    from swarmtui.llm.remote.address import is_address
+    from swarmtui.llm.remote.meeting import meet
+
+    if spec == SCRIPTED:
+        return Check("model", "good", "scripted: canned answers, no model")
     try:
-        file = choose(config.model, config.models_dir)
+        if is_address(spec):
+            met = meet(spec, config.key(), config.llm.key_variable, config.llm.slots)
+            return Check("model", "warn" if met.notices else "good", " ".join([f"{met.in_words()}.", *met.notices]))
+        file = choose(spec, config.models_dir)
+        fit = require_memory(file, config.llm)
     except ModelError as error:
         return Check("model", "bad", str(error), error.remedy)
-    if file.problem:
-        return Check("model", "bad", f"{file.path}: {file.problem}", "choose another with --model")
+    if fit.verdict == "tight":
+        return Check("model", "warn", f"{file.name}: {fit.in_words()}", "close other programs, or choose a smaller one")
     if not file.template:
         return Check(
             "model", "warn", f"{file.name} has no chat template", "plain completion is used; another may do better"
@@ -185,8 +197,10 @@ def _model(config: Config) -> Check:
 
 def _llama(config: Config) -> Iterator[Check]:
     """Measure in a child process: a build that dies here dies there."""
-    if config.model == "scripted":
-        yield Check("llama.cpp", "good", "isn't needed by the scripted model")
+    from swarmtui.llm.remote.address import is_address
+
+    if config.model == "scripted" or is_address(config.model):
+        yield Check("llama.cpp", "good", "isn't needed by this model")
         return
     from swarmtui.llm.probe import probe
     from swarmtui.llm.tuning import Notebook, in_words

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args, get_type_hints
@@ -212,6 +213,10 @@ class Config(Section, frozen=True):
     def model_of(self, role: str) -> str:
         """Return the model of a role's agents."""
         return getattr(self.agents, f"{role}_model", "") or self.model
+
+    def key(self) -> str:
+        """Return the key for a model server, from the environment; '' if there's none."""
+        return os.environ.get(self.llm.key_variable, "") if self.llm.key_variable else ""
 
     @property
     def models_dir(self) -> Path:

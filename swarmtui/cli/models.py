@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from swarmtui.config import Config
     from swarmtui.llm.memory import Fit
     from swarmtui.llm.models import ModelFile, Survey
+    from swarmtui.llm.remote.meeting import Met
 
 EXAMPLES = """\b
 Examples:
@@ -41,11 +42,11 @@ def models(ctx: click.Context, as_json: bool, show_paths: bool) -> None:
 
     settings = options.config()
     found = survey(settings.models_dir)
-    chosen, problem = _chosen(settings)
+    chosen, server, problem = _chosen(settings)
     if as_json:
-        click.echo(json.dumps(_facts(settings, found, chosen, problem), ensure_ascii=False))
+        click.echo(json.dumps(_facts(settings, found, chosen, server, problem), ensure_ascii=False))
     else:
-        _print(settings, found, chosen, show_paths)
+        _print(settings, found, chosen, server, show_paths)
     if problem:
         raise Failure(problem)
 
@@ -53,26 +54,35 @@ def models(ctx: click.Context, as_json: bool, show_paths: bool) -> None:
 models.add_command(get)
 
 
-def _chosen(settings: Config) -> tuple[ModelFile | None, str]:
-    """(the file that's meant, why there's none)."""
+def _chosen(settings: Config) -> tuple[ModelFile | None, Met | None, str]:
+    """(the file that's meant, or the server, why there's neither)."""
     from swarmtui.llm.model import ModelError
     from swarmtui.llm.models import SCRIPTED, choose, require_memory
+    from swarmtui.llm.remote.address import is_address
+    from swarmtui.llm.remote.meeting import meet
 
-    if settings.model == SCRIPTED:
-        return None, ""
+    llm = settings.llm
     try:
+        if settings.model == SCRIPTED:
+            return None, None, ""
+        if is_address(settings.model):
+            return None, meet(settings.model, settings.key(), llm.key_variable, llm.slots), ""
         file = choose(settings.model, settings.models_dir)
-        require_memory(file, settings.llm)
+        require_memory(file, llm)
     except ModelError as error:
-        return None, str(Failure(error, error.remedy))
-    return file, ""
+        return None, None, str(Failure(error, error.remedy))
+    return file, None, ""
 
 
 def _same(file: ModelFile, chosen: ModelFile | None) -> bool:
     return chosen is not None and file.path.resolve() == chosen.path.resolve()
 
 
-def _facts(settings: Config, found: Survey, chosen: ModelFile | None, problem: str) -> dict[str, Any]:
+def _facts(
+    settings: Config, found: Survey, chosen: ModelFile | None, server: Met | None, problem: str
+) -> dict[str, Any]:
+    import msgspec
+
     from swarmtui.llm.memory import memory
 
     here = memory()
@@ -99,13 +109,14 @@ def _facts(settings: Config, found: Survey, chosen: ModelFile | None, problem: s
     return {
         "models": listed,
         "chosen": str(chosen.path) if chosen else settings.model if not problem else None,
+        "server": msgspec.to_builtins(server),
         "problem": problem,
         "memory": {"total": here.total, "free": here.free},
         "notes": found.notes,
     }
 
 
-def _print(settings: Config, found: Survey, chosen: ModelFile | None, show_paths: bool) -> None:
+def _print(settings: Config, found: Survey, chosen: ModelFile | None, server: Met | None, show_paths: bool) -> None:
     from swarmtui.llm.memory import CONTEXT, EXPRESS, PINS, SLOTS, gigabytes, memory
     from swarmtui.llm.models import SCRIPTED
     from swarmtui.plaintext import one_line
@@ -133,6 +144,10 @@ def _print(settings: Config, found: Survey, chosen: ModelFile | None, show_paths
         below.append("\n".join(f"    {line}" for line in told))
     if chosen is not None and not any(_same(file, chosen) for file in found.files):
         click.echo(f"* {chosen.path}")
+    if server is not None:
+        click.echo(f"* {server.in_words()}  ({settings.model})")
+        for notice in server.notices:
+            click.echo(f"  {notice}")
     if settings.model == SCRIPTED:
         click.echo("* scripted  (no model: canned answers)")
     if found.files:

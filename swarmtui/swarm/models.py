@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Protocol
@@ -199,9 +198,8 @@ class Models:
         return engine, True, notices
 
     def _remote(self, spec: str) -> Source:
-        variable = self._config.llm.key_variable
-        key = os.environ.get(variable, "") if variable else ""
-        return RemoteModel(parse(spec), key=key, key_variable=variable, slots=self._config.llm.slots)
+        llm = self._config.llm
+        return RemoteModel(parse(spec), key=self._config.key(), key_variable=llm.key_variable, slots=llm.slots)
 
     async def _start(self, key: str, source: Source, tells_costs: bool, notices: list[str]) -> _Started:
         started = _Started(key, source, Metered(source, self._meter, tells_costs=tells_costs), notices)
