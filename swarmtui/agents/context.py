@@ -35,6 +35,14 @@ def awaited(plan: Plan, task: Task) -> bool:
     return any(task.id in other.after for other in siblings(plan, task))
 
 
+def planned(plan: Plan, task: Task) -> list[str]:
+    """What a split of this task must not say again: the goal and what the task is part of, its own neighbours and every
+    other task that stands in the plan."""
+    above = ancestors(plan, task)
+    others = [other.title for other in plan.tasks.values() if other.live and other not in above and other is not task]
+    return [*(item.title for item in above), *others]
+
+
 def notes(plan: Plan, task: Task) -> list[str]:
     """The operator's words for this task and for what it's part of, oldest first from the root down."""
     found: list[str] = []

@@ -1,25 +1,26 @@
-"""Writing a draft with a model: asking, checking, asking again; with a small model, gathering the best of several."""
+"""Writing a draft with a model: asking, checking, asking again (docs/prompts.md says what a model is asked)."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from swarmtui.llm.model import Model, ModelError, Request, Urgency
+from swarmtui.llm.model import Model, Request, Urgency
 from swarmtui.plan.ops import Proposal
 from swarmtui.plan.state import Draft, Plan, Task
 
-from . import context, drafts, judging
-from .judge import Judge
-from .prompting import Angle, fill, is_small, listed, split_schema
+from . import context, drafts
+from .gathering import Gatherer
+from .prompting import Angle, Prompts, as_clause, fill, is_small, listed, split_schema
 from .ranking import standing, verdicts
 from .settings import AgentSettings, room_of
+from .tongues import Language, is_foreign
 from .wording import cut, one_line
 
-ENOUGH = 4
-"""A small model is asked again until so many sound steps are gathered (or the policy's most, if that is less)."""
+TOKENS_A_STEP = 60
+"""A small model's title and detail fill their form with so many."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,16 +34,45 @@ class Order:
     """The draft to refine."""
 
 
-@dataclass(slots=True)
-class _Found:
-    """A step that a model gave, and how well it belongs to the task (0 to 1; 1 if that wasn't weighed)."""
+@dataclass(frozen=True, slots=True)
+class Checks:
+    """What the steps of one draft are looked at for."""
 
-    fields: dict[str, Any]
-    weight: float = 1.0
+    task: str
+    fan_out: tuple[int, int]
+    shown: tuple[str, ...]
+    """Steps of all examples: a refinement may carry one over from another angle's draft."""
+    planned: tuple[str, ...]
+    """Titles that stand elsewhere in the plan, the goal among them."""
+    language: Language
+    prompts: Prompts
 
-    @property
-    def title(self) -> str:
-        return str(self.fields["title"])
+    @classmethod
+    def of(cls, order: Order, prompts: Prompts) -> Checks:
+        """Those of an order."""
+        plan, task = order.plan, order.task
+        angles = [order.angle, *prompts.angles]
+        return cls(
+            task=task.title,
+            fan_out=plan.policy.fan_out,
+            shown=tuple(step for angle in angles for example in angle.examples for step in example.steps),
+            planned=tuple(context.planned(plan, task)),
+            language=prompts.language(f"{plan.goal.title} {task.title}"),
+            prompts=prompts,
+        )
+
+    def faults(self, titles: list[str]) -> list[str]:
+        """What is wrong with a whole draft, in words."""
+        found = drafts.faults(titles, self.task, self.fan_out[0], self.shown, self.planned)
+        return [*found, "it is in another language"] if self.foreign(titles) else found
+
+    def faulty(self, title: str) -> bool:
+        """Whether something is wrong with a step by itself."""
+        return bool(drafts.faults([title], self.task, 1, self.shown, self.planned))
+
+    def foreign(self, titles: list[str]) -> bool:
+        """Whether these steps are plainly in another language than the goal."""
+        return is_foreign(" ".join(titles), self.language, self.prompts.languages)
 
 
 class Drafter:
@@ -51,7 +81,7 @@ class Drafter:
     def __init__(self, model: Model, settings: AgentSettings) -> None:
         self._model = model
         self._settings = settings
-        self._judge = Judge(model, settings, "specific")
+        self._gather = Gatherer(model, settings)
 
     async def __call__(self, order: Order, write: Callable[[str], None], seed: Callable[[], int]) -> Proposal:
         """Write a draft. Whatever the model answers, the proposal is within the limits and the policy.
@@ -59,113 +89,80 @@ class Drafter:
         Raises:
             ModelError: the model failed.
         """
-        small = is_small(self._model.name)
-        found, rationale = await (self._gathered if small else self._drawn)(order, write, seed)
+        checks = Checks.of(order, self._settings.prompts)
+        if is_small(self._model.name):
+            base = [{"title": step.title, "detail": step.detail} for step in order.base.steps] if order.base else []
+
+            def ask(number: int) -> Request:
+                return self._small_request(order, checks, number, seed())
+
+            found = await self._gather(checks, base, ask, write)
+            rationale = ""
+            if len(found) < checks.fan_out[0] or self._unchanged(order, found):
+                found, rationale = self._mended(order, checks, found)
+        else:
+            found, rationale = await self._drawn(order, checks, write, seed)
         policy, task = order.plan.policy, order.task
-        steps = drafts.to_steps(found, policy, task.depth, self._settings.prompts.decomposer.last_words)
-        base = order.base.op.id if order.base else b""
-        return Proposal(task=task.id, steps=steps, rationale=rationale, angle=order.angle.name, base=base)
+        steps = drafts.to_steps(found, policy, task.title, task.depth, self._settings.prompts.decomposer)
+        base_id = order.base.op.id if order.base else b""
+        return Proposal(task=task.id, steps=steps, rationale=rationale, angle=order.angle.name, base=base_id)
 
     async def _drawn(
-        self, order: Order, write: Callable[[str], None], seed: Callable[[], int]
+        self, order: Order, checks: Checks, write: Callable[[str], None], seed: Callable[[], int]
     ) -> tuple[list[dict[str, Any]], str]:
         """The first answer without a fault; after the last redraw the one with the fewest, mended."""
-        low, high = order.plan.policy.fan_out
-        shown, planned = self._shown(order), _planned(order)
         best: list[dict[str, Any]] = []
-        fewest = 1_000
+        fewest, wrong = 1_000, list[str]()
         for _ in range(1 + self._settings.redraws):
-            reply = await self._model.generate(self._request(order, seed()), write)
-            found = drafts.read_steps(reply.value)[:high]
-            titles = [step["title"] for step in found]
-            wrong = drafts.faults(titles, order.task.title, low, shown, planned)
-            if order.base is not None and titles == [step.title for step in order.base.steps]:
+            reply = await self._model.generate(self._request(order, checks, wrong, seed()), write)
+            found = drafts.read_steps(reply.value)[: checks.fan_out[1]]
+            wrong = checks.faults([step["title"] for step in found])
+            if self._unchanged(order, found):
                 wrong.append("nothing was refined")
             if len(wrong) < fewest:
                 best, fewest = found, len(wrong)
             if not wrong:
                 return found, ""
-        return self._mended(order, best)
+        return self._mended(order, checks, best)
 
-    async def _gathered(
-        self, order: Order, write: Callable[[str], None], seed: Callable[[], int]
-    ) -> tuple[list[dict[str, Any]], str]:
-        """The sound steps of several answers, weighed by likelihood: a small model seldom gives a whole list."""
-        low, high = order.plan.policy.fan_out
-        wanted = max(low, min(ENOUGH, high))
-        pool: list[_Found] = []
-        if order.base is not None:
-            pool = await self._weighed(order, [{"title": step.title} for step in order.base.steps])
-        for number in range(1 + self._settings.redraws):
-            reply = await self._model.generate(self._small_request(order, number, seed()), write)
-            pool += await self._weighed(order, drafts.read_steps(reply.value)[:high])
-            sound = self._sound(order, pool)
-            if len(sound) >= wanted and (order.base is None or _differs(order.base, sound[:high])):
-                break
-        best = sorted(sound, key=lambda item: -item.weight)[:high]
-        kept = [item.fields for item in sound if item in best]
-        if len(kept) >= low:
-            return kept, ""
-        rest = sorted((item for item in pool if item not in sound), key=lambda item: -item.weight)
-        return self._mended(order, [*kept, *(item.fields for item in rest)][: max(low, len(kept))])
+    @staticmethod
+    def _unchanged(order: Order, found: list[dict[str, Any]]) -> bool:
+        return order.base is not None and [step["title"] for step in found] == [s.title for s in order.base.steps]
 
-    async def _weighed(self, order: Order, found: list[dict[str, Any]]) -> list[_Found]:
-        titles = [step["title"] for step in found]
-        if not titles:
-            return []
-        try:
-            weights = judging.weigh(
-                order.task.title, titles, await self._judge.weigh(order.task.title, titles, _urgency(order))
-            )
-        except ModelError:
-            weights = [1.0] * len(titles)
-        return [_Found(step, weight) for step, weight in zip(found, weights, strict=True)]
-
-    def _sound(self, order: Order, pool: Sequence[_Found]) -> list[_Found]:
-        """Those that belong to the task and have no fault; of two alike the weightier."""
-        shown, planned, task = self._shown(order), _planned(order), order.task.title
-        kept: list[_Found] = []
-        for item in sorted(pool, key=lambda item: -item.weight):
-            if item.weight < judging.WEAK or drafts.faults([item.title], task, 1, shown, planned):
-                continue
-            if not any(drafts.repeats([other.title, item.title], task) for other in kept):
-                kept.append(item)
-        return [item for item in pool if item in kept]
-
-    def _mended(self, order: Order, found: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], str]:
-        usual = order.angle.usual or self._settings.prompts.angles[0].usual
-        fan_out = order.plan.policy.fan_out
-        steps, added = drafts.mend(found, order.task.title, fan_out, self._shown(order), _planned(order), usual)
+    def _mended(self, order: Order, checks: Checks, found: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], str]:
+        usual = checks.language.usual or order.angle.usual or self._settings.prompts.angles[0].usual
+        steps, added = drafts.mend(found, checks.task, checks.fan_out, checks.shown, checks.planned, usual)
         more = f" {added} usual steps were added." if added else ""
         return steps, f"Steps with faults were left out.{more}"
 
-    def _shown(self, order: Order) -> list[str]:
-        """Steps of all examples: a refinement may carry one over from another angle's draft."""
-        angles = [order.angle, *self._settings.prompts.angles]
-        return [step for angle in angles for example in angle.examples for step in example.steps]
-
     # Requests
 
-    def _request(self, order: Order, seed: int) -> Request:
+    def _request(self, order: Order, checks: Checks, wrong: list[str], seed: int) -> Request:
         plan, base = order.plan, order.base
         prompts = self._settings.prompts.decomposer
         high = plan.policy.fan_out[1]
-        values = self._values(order)
+        values = self._values(order, checks)
         if base is not None:
             votes = verdicts(plan.policy, base)
             values["steps"] = listed(step.title for step in base.steps)
             values["critiques"] = cut(" ".join(one_line(vote.critique) for vote in votes if vote.critique), 1_000)
-        prompt = "\n".join([fill(prompts.refine if base else prompts.draft, values), prompts.full.strip()])
+        parts = [fill(prompts.refine if base else prompts.draft, values), prompts.full.strip()]
+        if wrong:
+            parts.append(fill(prompts.wrong, values | {"faults": "; ".join(wrong[:4])}))
         schema = split_schema(plan.policy.fan_out, plan.policy.skills, full=True)
-        return self._make(order, prompts.system.strip(), prompt, schema, 140 * high + 40, seed)
+        return self._make(order, prompts.system.strip(), "\n".join(parts), schema, 140 * high + 40, seed)
 
-    def _small_request(self, order: Order, number: int, seed: int) -> Request:
+    def _small_request(self, order: Order, checks: Checks, number: int, seed: int) -> Request:
         prompts = self._settings.prompts.decomposer
-        template = prompts.small[number % len(prompts.small)]
-        plan = order.plan
-        schema = split_schema(plan.policy.fan_out, plan.policy.skills, full=False)
-        prompt = fill(template, self._values(order))
-        return self._make(order, prompts.small_system, prompt, schema, 45 * plan.policy.fan_out[1] + 40, seed)
+        high = order.plan.policy.fan_out[1]
+        values = self._values(order, checks)
+        templates = [checks.language.small] if checks.language.small else list(prompts.small)
+        template = templates[number % len(templates)]
+        if order.base is not None and number == 0 and not checks.language.small:
+            template = prompts.small_refine
+            values["steps"] = listed(step.title for step in order.base.steps)
+        schema = split_schema((order.plan.policy.fan_out[0], high), order.plan.policy.skills, full=False)
+        return self._make(order, prompts.small_system, fill(template, values), schema, TOKENS_A_STEP * high + 20, seed)
 
     def _make(
         self, order: Order, system: str, prompt: str, schema: dict[str, Any], max_tokens: int, seed: int
@@ -181,7 +178,7 @@ class Drafter:
             max_tokens=max_tokens,
             temperature=0.6,
             seed=seed,
-            priority=_urgency(order),
+            priority=Urgency.RIVAL if standing(task) else Urgency.DRAFT,
             facts={
                 "title": task.title,
                 "goal": plan.goal.title,
@@ -195,36 +192,25 @@ class Drafter:
             },
         )
 
-    def _values(self, order: Order) -> dict[str, str]:
+    def _values(self, order: Order, checks: Checks) -> dict[str, str]:
         plan, task, angle = order.plan, order.task, order.angle
         room = self._settings.context_chars or room_of(self._model)
         above = context.ancestors(plan, task)
         low, high = plan.policy.fan_out
         return {
             "goal": one_line(plan.goal.title) if above else "",
-            "path": " › ".join(one_line(item.title) for item in above[1:]),
-            "siblings": "; ".join(one_line(item.title) for item in context.siblings(plan, task)),
+            "path": cut(" › ".join(one_line(item.title) for item in above[1:]), room // 6),
+            "siblings": cut("; ".join(one_line(item.title) for item in context.siblings(plan, task)), room // 6),
             "notes": cut(" ".join(one_line(note) for note in context.notes(plan, task)), room // 6),
-            "detail": cut(one_line(task.step.detail), room // 4),
+            "detail": cut(one_line(task.step.detail or (plan.goal.detail if not above else "")), room // 4),
             "title": one_line(task.title),
+            "task": as_clause(task.title),
             "low": str(low),
             "high": str(high),
             "hint": angle.hint,
+            "language": checks.language.ask,
             "examples": "\n\n".join(f"Task: {e.task}\nSteps:\n{listed(e.steps)}" for e in angle.examples[:1]),
             "examples_json": "\n\n".join(
                 f"Task: {e.task}\n{json.dumps({'steps': e.steps}, ensure_ascii=False)}" for e in angle.examples
             ),
         }
-
-
-def _urgency(order: Order) -> Urgency:
-    return Urgency.RIVAL if standing(order.task) else Urgency.DRAFT
-
-
-def _planned(order: Order) -> list[str]:
-    plan, task = order.plan, order.task
-    return [other.title for other in [*context.siblings(plan, task), *context.ancestors(plan, task)]]
-
-
-def _differs(base: Draft, found: Sequence[_Found]) -> bool:
-    return [item.title for item in found] != [step.title for step in base.steps]

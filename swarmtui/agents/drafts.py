@@ -9,7 +9,9 @@ from typing import Any
 
 from swarmtui.plan.ops import DEFAULT_SKILL, MAX_TITLE, Policy, Step
 
-from .wording import covered, cut, one_line, shared, words
+from .prompting import DrafterPrompts
+from .tongues import script_of
+from .wording import covered, cut, is_whole, one_line, sentences, shared, words
 
 SAME = 0.75
 """Two steps that share more of their words are one step said twice."""
@@ -20,10 +22,18 @@ COPIED = 0.75
 ATOMIC_WORDS = 10
 _TRIM = " -–*•.:;\"'"
 _NUMBER = re.compile(
-    r"^(?:(?:step|schritt|étape|paso)\s*)?\d{1,2}[.):]\s*|^(?:step|schritt|étape|paso)\s*\d{1,2}\s*[-–]?\s*", re.I
+    r"^(?:(?:step|schritt|étape|etape|paso|passo|ステップ|шаг)\s*\d{1,2}\s*[-–:.]*\s*"
+    r"|\(?\d{1,2}(?:[.\-–]\d{1,2})*[.):、．]+(?:\d{1,2}(?:[.\-–]\d{1,2})*[.):]*)?\s*"
+    r"|第\d{1,2}[^\d\s]?[:：.]?\s*)+",
+    re.I,
 )
 _PLACE = re.compile(r"[\[<{](?:insert|step|your|\.\.\.)[^\]>}]*[\]>}]", re.I)
 """A place in a form that the model left open."""
+_LABEL = re.compile(r"^([^:：]{4,60})[:：]\s+(.{12,})$")
+"""A title that goes on after a colon: its end belongs into the detail."""
+MAX_DETAIL = 1_000
+TORN = 120
+"""A detail of so many characters that ends without a stop was ended by its form."""
 _JOINTS = (" and ", ", ", " & ", "; ", " und ", " et ", " y ")
 
 
@@ -33,11 +43,37 @@ def read_steps(value: Any) -> list[dict[str, Any]]:
     items = value.get("steps", []) if isinstance(value, dict) else value
     for item in items if isinstance(items, list) else []:
         fields = dict(item) if isinstance(item, dict) else {"title": item}
-        title = _NUMBER.sub("", one_line(str(fields.get("title", ""))).strip(_TRIM)).strip(_TRIM)
+        title = _bare(str(fields.get("title", "")))
+        detail = one_line(str(fields.get("detail") or ""))
+        if (label := _LABEL.match(title)) and len(label[1].split()) >= 2:
+            title, detail = label[1].strip(_TRIM), detail or label[2]
         if title:
-            fields["title"] = cut(title, MAX_TITLE)
+            fields["title"], fields["detail"] = cut(_capital(title), MAX_TITLE), _detail(detail, title)
             found.append(fields)
     return found
+
+
+def _bare(title: str) -> str:
+    """A title without what models put around it: numbers, dashes, bold, quotes."""
+    text = one_line(title).replace("**", "").replace("__", " ").replace("`", "").strip(_TRIM)
+    return _NUMBER.sub("", text).strip(_TRIM)
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+def _detail(text: str, title: str) -> str:
+    """Whole sentences of a detail that say more than the title."""
+    text = one_line(_NUMBER.sub("", text.replace("**", "").strip())).strip()
+    parts = sentences(text)
+    if len(parts) > 1 and not is_whole(text):
+        text = " ".join(parts[:-1])  # The form has a length; the last sentence is often torn.
+    elif len(parts) == 1 and not is_whole(text) and len(text) >= TORN:
+        return ""
+    if len(words(text) - words(title)) < 2:
+        return ""
+    return cut(text, MAX_DETAIL)
 
 
 def alike(first: str, second: str, task: str) -> float:
@@ -66,15 +102,16 @@ def says_nothing(title: str, task: str) -> bool:
     letters = sum(c.isalpha() for c in title)
     if letters < 3 or _PLACE.search(title):
         return True
-    if is_latin(task):
-        return not is_latin(title) or len([word for word in title.split() if any(c.isalpha() for c in word)]) < 2
-    return False
+    script, own = script_of(title), script_of(task)
+    if own == "latin":
+        return script != "latin" or len([word for word in title.split() if any(c.isalpha() for c in word)]) < 2
+    # Other scripts take up names and words in Latin letters, but hardly a whole step.
+    return own in ("kana", "han", "hangul", "cyrillic", "greek") and script not in (own, "kana", "han")
 
 
 def is_latin(text: str) -> bool:
     """Whether most letters of a text are Latin ones."""
-    letters = [c for c in text if c.isalpha()]
-    return sum(c < "\u0250" for c in letters) * 2 > len(letters)
+    return script_of(text) == "latin"
 
 
 def copies(title: str, texts: Iterable[str]) -> bool:
@@ -140,34 +177,57 @@ def mend(
 
 
 def to_steps(
-    found: Sequence[dict[str, Any]], policy: Policy, depth: int, last_words: Sequence[str]
+    found: Sequence[dict[str, Any]], policy: Policy, task: str, depth: int, prompts: DrafterPrompts
 ) -> tuple[Step, ...]:
     """Make the steps of a proposal, with sensible values for what the model didn't say.
 
     Args:
         found: read and checked.
         policy: of the plan.
-        depth: of the task that's split; its children stand one deeper.
-        last_words: how steps begin that look at what the others made.
+        task: the title of the task that's split.
+        depth: of that task; its children stand one deeper.
+        prompts: for the words that tell order and skill.
     """
     steps: list[Step] = []
     for index, fields in enumerate(found):
         title = fields["title"]
         after = _after(fields.get("after"), index)
         if after is None:
-            last = index > 0 and title.casefold().startswith(tuple(last_words))
-            after = tuple(range(index)) if last else ()
+            after = after_by_looks(title, [step.title for step in steps], task, prompts)
         atomic = fields.get("atomic")
         steps.append(
             Step(
                 title=title,
-                detail=cut(one_line(str(fields.get("detail") or "")), 1000),
+                detail=cut(one_line(str(fields.get("detail") or "")), MAX_DETAIL),
                 atomic=atomic if isinstance(atomic, bool) else atomic_by_looks(title, depth + 1, policy.max_depth),
-                needs=_skill(fields.get("needs"), policy),
+                needs=_skill(fields.get("needs"), title, policy, prompts),
                 after=after,
             )
         )
     return tuple(steps)
+
+
+def after_by_looks(title: str, earlier: Sequence[str], task: str, prompts: DrafterPrompts) -> tuple[int, ...]:
+    """A guess at the earlier steps that a step rests on, where a model can't be asked.
+
+    A step that looks at the others' work ("review …") comes after all. One that names what an earlier step settles
+    ("Choose a venue", then "Decorate the venue") comes after that.
+    """
+    folded = title.casefold()
+    if earlier and (folded.startswith(prompts.last_words) or folded.endswith(prompts.last_words)):
+        return tuple(range(len(earlier)))
+    own = words(task)
+    return tuple(
+        index
+        for index, other in enumerate(earlier)
+        if other.casefold().startswith(prompts.first_words) and (_things(other) & _things(title)) - own
+    )
+
+
+def _things(title: str) -> frozenset[str]:
+    """The words of a title but its first, which says what is done, not to what."""
+    _, _, rest = title.partition(" ")
+    return frozenset(word for word in words(rest) if len(word) > 2) if rest else frozenset()
 
 
 def atomic_by_looks(title: str, depth: int, max_depth: int) -> bool:
@@ -188,8 +248,14 @@ def _after(value: Any, index: int) -> tuple[int, ...] | None:
     return tuple(sorted(number for number in numbers if 0 <= number < index))
 
 
-def _skill(value: Any, policy: Policy) -> str:
+def _skill(value: Any, title: str, policy: Policy, prompts: DrafterPrompts) -> str:
+    """What the model said; else the skill that the title's words tell; else the usual one."""
     skills = policy.skills or (DEFAULT_SKILL,)
     if value in skills:
         return str(value)
+    if len(skills) > 1:
+        folded = f" {one_line(title).casefold()}"
+        for skill in skills:
+            if any(f" {word}" in folded for word in (skill.casefold(), *prompts.skill_words.get(skill, ()))):
+                return skill
     return DEFAULT_SKILL if DEFAULT_SKILL in skills else skills[0]

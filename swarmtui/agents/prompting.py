@@ -1,14 +1,14 @@
 """Prompts as data: TOML files in `prompts/`, each of which a user can lay their own over, and the filling of them.
 
 A template's places are `$name` (:class:`string.Template`); what is put in is never looked at again, so a title with
-dollars or braces is only text.
+dollars or braces is only text. docs/prompts.md is the page for those who write their own.
 """
 
 from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
@@ -18,6 +18,7 @@ from typing import Annotated, Any, TypeVar
 import msgspec
 from msgspec import Meta
 
+from .tongues import UNKNOWN, Language, language_of
 from .wording import cut, one_line
 
 
@@ -48,12 +49,19 @@ class DrafterPrompts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     draft: str
     refine: str
     full: str
-    """Added for models that can say more of a step than its title."""
+    """Added for models that can say more of a step than its title and detail."""
+    wrong: str
+    """Added when an answer was refused."""
     small_system: str
     small: Annotated[tuple[str, ...], Meta(min_length=1)]
     """For small models, one after the other."""
+    small_refine: str
     last_words: tuple[str, ...]
-    """A step that starts with one of them comes after all the others."""
+    """A step that starts or ends with one of them comes after all the others."""
+    first_words: tuple[str, ...]
+    """A step that starts with one of them settles something: a later one about the same comes after it."""
+    skill_words: dict[str, tuple[str, ...]]
+    """Per skill, beginnings of words that tell that a step needs it."""
 
 
 class Neutral(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -88,14 +96,57 @@ class ExecutorPrompts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     work: str
     merge: str
     missing: str
+    """Added to a merge whose first try left parts out."""
+    wrong: str
+    """Added when an answer was refused."""
     cut_note: str
+    added_note: str
+    """Stands before parts that were put after a merged text because it left them out."""
     small_system: str
-    small_work: str
+    small_work: Annotated[tuple[str, ...], Meta(min_length=1)]
+    """For small models, one after the other."""
     small_merge: str
+    given_task: str
+    """Likelihood prefix before a point of a small model's result, knowing its task."""
+    given_none: str
+    """… knowing none."""
+    openers: tuple[str, ...]
+    """Beginnings of sentences that only introduce an answer."""
+    closers: tuple[str, ...]
+    """… that only take leave."""
+    first_person: tuple[str, ...]
+    """Words with which a small model talks of itself."""
+    loose: tuple[str, ...]
+    """Beginnings of sentences that say nothing without the one before, or talk of the answer."""
+    links: tuple[str, ...]
+    """Words that join a sentence to the one before."""
 
 
 class _Angles(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    angle: tuple[Angle, ...]
+    angle: Annotated[tuple[Angle, ...], Meta(min_length=1)]
+
+
+class _Languages(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    language: Annotated[tuple[Language, ...], Meta(min_length=1)]
+
+
+_COMMON = frozenset({"title", "task", "goal", "path", "detail", "notes", "language"})
+_PLACES: dict[str, dict[str, frozenset[str]]] = {
+    "decomposer": dict.fromkeys(
+        ("draft", "refine", "full", "wrong", "small", "small_refine"),
+        _COMMON | {"examples", "examples_json", "siblings", "low", "high", "hint", "steps", "critiques", "faults"},
+    ),
+    "executor": dict.fromkeys(
+        ("work", "merge", "missing", "wrong", "small_work", "small_merge", "given_task"),
+        _COMMON | {"siblings", "results", "skill", "parts", "titles", "missing", "faults"},
+    ),
+    "languages": dict.fromkeys(("small", "small_work", "small_merge"), _COMMON | {"titles", "results"})
+    | {"usual": frozenset({"task"})},
+    "angles": {"usual": frozenset({"task"})},
+}
+"""Per file and key, the places that are filled."""
+_TITLED = {"decomposer": ("draft", "refine"), "executor": ("work", "merge")}
+"""Templates that make no sense without $title."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,34 +157,57 @@ class Prompts:
     angles: tuple[Angle, ...]
     scorer: ScorerPrompts
     executor: ExecutorPrompts
+    languages: tuple[Language, ...]
 
     @classmethod
     def load(cls, folder: Path | None = None) -> Prompts:
-        """Read the prompts of this package, or the user's file of the same name where `folder` has one.
+        """Read the prompts of this package, with what the user's file of the same name says where `folder` has one.
 
         A user's file needs only the keys that differ.
 
         Raises:
-            PromptError: a file is unreadable, or a key is unknown, missing or of the wrong type.
+            PromptError: a file is unreadable or of no known name, or a key is unknown, missing or of the wrong type, or
+                a template names a place that nothing fills.
         """
-        angles = _read("angles", folder, _Angles).angle
-        if not angles:
-            raise PromptError("angles.toml lists no angle")
+        if folder is not None:
+            _check_names(folder)
         return cls(
             decomposer=_read("decomposer", folder, DrafterPrompts),
-            angles=angles,
+            angles=_read("angles", folder, _Angles).angle,
             scorer=_read("scorer", folder, ScorerPrompts),
             executor=_read("executor", folder, ExecutorPrompts),
+            languages=_read("languages", folder, _Languages).language,
         )
 
+    def language(self, text: str) -> Language:
+        """The language of a goal: as its letters and little words tell; of Latin letters without any, unknown."""
+        return language_of(text, self.languages) if text else UNKNOWN
 
-_Form = TypeVar("_Form", DrafterPrompts, ScorerPrompts, ExecutorPrompts, _Angles)
+
+FILES = ("angles", "decomposer", "executor", "languages", "scorer")
+_Form = TypeVar("_Form", DrafterPrompts, ScorerPrompts, ExecutorPrompts, _Angles, _Languages)
+
+
+def _check_names(folder: Path) -> None:
+    try:
+        names = sorted(path.name for path in folder.iterdir() if path.suffix == ".toml")
+    except OSError as error:
+        raise PromptError(f"{folder}: {error.strerror}") from error
+    for name in names:
+        if name.removesuffix(".toml") not in FILES:
+            known = ", ".join(f"{each}.toml" for each in FILES)
+            raise PromptError(f"{folder / name}: there are no prompts of this name (the files are {known})")
+
+
+def shipped(name: str) -> str:
+    """The text of one of this package's prompt files, by its name without `.toml`."""
+    return files(__package__).joinpath("prompts", f"{name}.toml").read_text("utf-8")
 
 
 def _read(name: str, folder: Path | None, form: type[_Form]) -> _Form:
     where = f"{name}.toml"
     try:
-        values = tomllib.loads(files(__package__).joinpath("prompts", where).read_text("utf-8"))
+        values = tomllib.loads(shipped(name))
         own = folder / where if folder else None
         if own is not None and own.is_file():
             where = str(own)
@@ -141,11 +215,27 @@ def _read(name: str, folder: Path | None, form: type[_Form]) -> _Form:
         found = msgspec.convert(values, form)
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, msgspec.ValidationError) as error:
         raise PromptError(f"{where}: {error}") from error
-    for key, item in values.items():
-        texts = item if isinstance(item, list) else [item]
-        if not all(Template(text).is_valid() for text in texts if isinstance(text, str)):
+    for key, text in _texts(values):
+        if not Template(text).is_valid():
             raise PromptError(f"{where}: {key} holds a $ that starts no name (write $$ for a dollar)")
+        allowed = _PLACES.get(name, {}).get(key)
+        for place in _places(text) if allowed is not None else ():
+            if place not in (allowed or ()):
+                known = ", ".join(f"${each}" for each in sorted(allowed or ()))
+                raise PromptError(f"{where}: {key} names ${place}, which nothing fills (there are {known})")
+        if key in _TITLED.get(name, ()) and "title" not in _places(text):
+            raise PromptError(f"{where}: {key} doesn't name $title, so the model wouldn't know its task")
     return found
+
+
+def _texts(values: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Every text in a prompt file with its own key, however deep it stands."""
+    for key, value in values.items():
+        for item in value if isinstance(value, list) else [value]:
+            if isinstance(item, str):
+                yield key, item
+            elif isinstance(item, dict):
+                yield from _texts(item)
 
 
 def fill(template: str, values: Mapping[str, str]) -> str:
@@ -165,6 +255,14 @@ def fill(template: str, values: Mapping[str, str]) -> str:
 
 def _places(line: str) -> list[str]:
     return re.findall(r"\$\{?([a-z_]+)", line.replace("$$", ""))
+
+
+def as_clause(title: str) -> str:
+    """A title as it goes on in a sentence ("plan a trip to Japan"): its first letter small, unless a name or an
+    abbreviation starts it."""
+    title = one_line(title).rstrip(".!")
+    first, _, _ = title.partition(" ")
+    return title[:1].lower() + title[1:] if (len(first) > 1 and first[1:].islower()) or len(first) == 1 else title
 
 
 def listed(texts: Iterable[str]) -> str:
@@ -196,26 +294,26 @@ def is_small(model: str) -> bool:
 
 
 def split_schema(fan_out: tuple[int, int], skills: Sequence[str], full: bool) -> dict[str, Any]:
-    """The form of a draft: an object with `steps`; with `full`, each step says more than its title."""
-    title = {"type": "string", "minLength": 4, "maxLength": 100}
-    if not full:
-        items: dict[str, Any] = title
-    else:
-        fields: dict[str, Any] = {
-            "title": title,
-            "detail": {"type": "string", "maxLength": 240},
-            "atomic": {"type": "boolean"},
-            "after": {
-                "type": "array",
-                "items": {"type": "integer", "minimum": 1, "maximum": fan_out[1] - 1},
-                "minItems": 0,
-                "maxItems": 3,
-            },
+    """The form of a draft: an object with `steps`, each with title and detail; with `full`, also what it rests on.
+
+    Short enough that a title stays one: a small model asked for long strings writes a story into the first.
+    """
+    fields: dict[str, Any] = {
+        "title": {"type": "string", "minLength": 4, "maxLength": 100 if full else 70},
+        "detail": {"type": "string", "minLength": 0 if full else 10, "maxLength": 240 if full else 150},
+    }
+    if full:
+        fields["atomic"] = {"type": "boolean"}
+        fields["after"] = {
+            "type": "array",
+            "items": {"type": "integer", "minimum": 1, "maximum": fan_out[1] - 1},
+            "minItems": 0,
+            "maxItems": 3,
         }
         if len(skills) > 1:
             fields["needs"] = {"type": "string", "enum": list(skills)}
-        items = _object(fields)
-    return _object({"steps": {"type": "array", "items": items, "minItems": fan_out[0], "maxItems": fan_out[1]}})
+    steps = {"type": "array", "items": _object(fields), "minItems": fan_out[0], "maxItems": fan_out[1]}
+    return _object({"steps": steps})
 
 
 def marks_schema() -> dict[str, Any]:

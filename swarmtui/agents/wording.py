@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from functools import lru_cache
 
 _WORD = re.compile(r"\w+", re.UNICODE)
-_SENTENCE_END = re.compile(r"[.!?…。！？](?:[\"'”’)\]]*)(?=\s|$)|[。！？]|\n")
+_SENTENCE_END = re.compile(r"[.!?…](?:[\"'”’)\]]*)(?=\s|$)|[。！？](?:[」』）”’]*)|\n")
+_NO_END = re.compile(
+    r"(?:^|\s)(?:\d{1,3}|[^\W\d_]|(?:[^\W\d_]\.)+[^\W\d_]|mrs?|dr|st|vs|approx|etc|ca|bzw|usw|nr|no)\.$", re.I
+)
+"""A full stop that ends no sentence: a list's number, an initial, an abbreviation."""
 _UNSPACED = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\u0e00-\u0e7f]")
 """Scripts that don't part words by spaces: their letters are taken in pairs."""
 
@@ -79,7 +83,7 @@ def cut(text: str, limit: int) -> str:
     if len(text) <= limit:
         return text
     head = text[:limit]
-    ends = [match.end() for match in _SENTENCE_END.finditer(head)]
+    ends = _ends(head)
     if ends and ends[-1] >= limit // 2:
         return head[: ends[-1]].rstrip()
     return (head.rsplit(None, 1)[0] if " " in head[limit // 2 :] else head).rstrip()
@@ -87,16 +91,45 @@ def cut(text: str, limit: int) -> str:
 
 def to_last_sentence(text: str) -> str:
     """Drop an unfinished last sentence, if that leaves at least a third of the text."""
-    ends = [match.end() for match in _SENTENCE_END.finditer(text)]
+    ends = _ends(text)
     return text[: ends[-1]].rstrip() if ends and ends[-1] >= len(text) // 3 else text
 
 
 def without_loops(text: str, most: int = 2) -> str:
     """Leave out a line (or a sentence of a one-line text) that was already said `most` times: small models loop."""
     if "\n" not in text:
-        parts: Sequence[str] = re.split(r"(?<=[.!?])\s+", text)
-        return " ".join(_few(parts, most))
+        parts = sentences(text)
+        few = _few(parts, most)
+        # Unspaced scripts stay unspaced; a text without a loop stays as it was.
+        return text if len(few) == len(parts) else (" " if " " in text else "").join(few)
     return "\n".join(_few(text.split("\n"), most))
+
+
+def sentences(text: str) -> list[str]:
+    """The sentences of a text, each with its end; line breaks end one too."""
+    found, start = [], 0
+    for end in [*_ends(text), len(text)]:
+        if part := text[start:end].strip():
+            found.append(part)
+        start = end
+    return found
+
+
+def is_whole(text: str) -> bool:
+    """Whether a text ends as a sentence does."""
+    text = text.rstrip()
+    ends = _ends(text)
+    return bool(ends) and ends[-1] == len(text)
+
+
+def _ends(text: str) -> list[int]:
+    """Where sentences and lines end."""
+    ends = []
+    for match in _SENTENCE_END.finditer(text):
+        before = text[max(0, match.start() - 16) : match.start() + 1]
+        if not (match[0].startswith(".") and _NO_END.search(before)):
+            ends.append(match.end())
+    return ends
 
 
 def _few(parts: Iterable[str], most: int) -> list[str]:

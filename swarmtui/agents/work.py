@@ -2,57 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 from swarmtui.llm.model import Model, ModelError, Request, Urgency
 from swarmtui.plan.ops import MAX_OUTPUT
 from swarmtui.plan.state import Plan, Task
 
-from . import context
-from .prompting import fill, is_small, sections
+from . import context, results
+from .digest import digest
+from .points import Pointer
+from .prompting import as_clause, fill, is_small, sections
+from .results import Checks, append, finish, left_out
 from .settings import AgentSettings, room_of
-from .wording import clean, covered, cut, one_line, to_last_sentence, without_loops, words
+from .wording import cut, one_line
 
-REPRESENTED = 0.3
-"""A part is in the merged text if so much of its title's words, or of its first sentence's, is there."""
-APPENDED_CHARACTERS = 600
 SMALL_TOKENS = 160
-"""At most so much of a part that the merged text left out is put after it."""
-
-
-def finish(text: str, was_cut: bool, note: str, limit: int = MAX_OUTPUT) -> str:
-    """A model's answer as a result: clean, without loops, within the limit; cut at a sentence, which `note` says."""
-    text = without_loops(clean(text))
-    if was_cut:
-        text = to_last_sentence(text)
-    room = limit - len(note) - 2
-    if len(text) > room:
-        text, was_cut = cut(text, room), True
-    return f"{text}\n\n{note}" if was_cut and text else text
-
-
-def left_out(text: str, parts: Sequence[context.Part]) -> list[context.Part]:
-    """The parts of which a merged text shows no trace."""
-    return [part for part in parts if not represented(text, part)]
-
-
-def represented(text: str, part: context.Part) -> bool:
-    """Whether a merged text tells of a part: by its title's words, or by those of its result that matter most."""
-    title, result = part
-    name = title.rsplit("›", 1)[-1]
-    if covered(name, text) >= 2 / 3:
-        return True
-    telling = sorted(words(result), key=lambda word: (-len(word), word))[:12]
-    there = words(text)
-    return bool(telling) and sum(word in there for word in telling) / len(telling) >= REPRESENTED
-
-
-def append(text: str, parts: Sequence[context.Part], limit: int) -> str:
-    """The text, followed by each part that it left out, shortened."""
-    room = min(APPENDED_CHARACTERS, max(80, (limit - len(text)) // max(1, len(parts)) - 220))
-    added = [f"{one_line(title)}: {cut(one_line(result), room)}" for title, result in parts]
-    return "\n\n".join([text, *added]).strip()
+"""A small model loses the thread soon: it's cut short rather."""
+SMALL_TEMPERATURE = 0.4
+"""It invents less; a second answer has another seed."""
+TRIES = 2
+"""An answer with a fault is asked for once more."""
 
 
 class Worker:
@@ -61,6 +31,7 @@ class Worker:
     def __init__(self, model: Model, settings: AgentSettings) -> None:
         self._model = model
         self._settings = settings
+        self._prompts = settings.prompts.executor
 
     @property
     def _small(self) -> bool:
@@ -87,26 +58,51 @@ class Worker:
             raise ModelError("the model wrote nothing")
         return text
 
+    # Leaves
+
     async def _work(self, plan: Plan, task: Task, write: Callable[[str], None], seed: int, room: int) -> str:
-        prompts = self._settings.prompts.executor
-        results = context.dependencies(plan, task)
+        prompts = self._prompts
+        checks = Checks.of(plan, task, self._settings.prompts)
+        parts = context.dependencies(plan, task)
         values = self._values(plan, task, room) | {
             "siblings": cut("; ".join(one_line(item.title) for item in context.siblings(plan, task)), room // 6),
-            "results": "\n" + sections(results, room // 2) if results else "",
+            "results": "\n" + sections(parts, room // 2) if parts else "",
             "skill": task.step.needs if len(plan.policy.skills) > 1 else "",
         }
         facts: dict[str, Any] = {
             "title": task.title,
             "goal": plan.goal.title,
             "path": [item.title for item in context.ancestors(plan, task)],
-            "results": [title for title, _ in results],
+            "results": [title for title, _ in parts],
             "notes": context.notes(plan, task),
         }
-        template = prompts.small_work if self._small else prompts.work
-        return await self._write("work", plan, task, fill(template, values), facts, write, seed)
+        if self._small:
+            values["results"] = results.gist(parts)
+            templates = [checks.language.small_work] if checks.language.small_work else list(prompts.small_work)
+
+            def ask(number: int) -> Request:
+                prompt = fill(templates[number % len(templates)], values)
+                return self._request("work", plan, task, prompt, facts, seed + number)
+
+            return await Pointer(self._model, self._settings)(checks, ask, write)
+        prompt = fill(prompts.work, values)
+        best, fewest = "", 1_000
+        for number in range(TRIES):
+            reply = await self._model.generate(self._request("work", plan, task, prompt, facts, seed + number), write)
+            text = finish(checks.plain(reply.text), reply.cut, prompts.cut_note)
+            wrong = checks.faults(text)
+            if text and len(wrong) < fewest:
+                best, fewest = text, len(wrong)
+            if not wrong:
+                break
+            prompt = fill(prompts.work, values) + "\n" + fill(prompts.wrong, {"faults": "; ".join(wrong)})
+        return best
+
+    # Branches
 
     async def _merge(self, plan: Plan, task: Task, write: Callable[[str], None], seed: int, room: int) -> str:
-        prompts = self._settings.prompts.executor
+        prompts = self._prompts
+        checks = Checks.of(plan, task, self._settings.prompts)
         parts = context.parts_of(plan, task)
         values = self._values(plan, task, room) | {
             "parts": sections(parts, room * 2 // 3),
@@ -120,59 +116,57 @@ class Worker:
             "results": [cut(text, 400) for _, text in parts],
         }
         if self._small:
-            # It can't weave long texts together; it can say what they are, and they follow as they are.
-            text = await self._write("merge", plan, task, fill(prompts.small_merge, values), facts, write, seed)
-            return finish(append(text, parts, MAX_OUTPUT - 200), False, prompts.cut_note) if text else ""
-        text = await self._write("merge", plan, task, fill(prompts.merge, values), facts, write, seed)
-        missing = left_out(text, parts)
-        if missing and len(missing) < len(parts):
-            # Most is there: appending the rest costs nothing and loses nothing.
-            return finish(append(text, missing, MAX_OUTPUT - 200), False, prompts.cut_note)
-        if missing:
+            # It can't weave long texts together; it can say what they are, and their points follow.
+            prompt = fill(checks.language.small_merge or prompts.small_merge, values)
+            reply = await self._model.generate(self._request("merge", plan, task, prompt, facts, seed), write)
+            return digest(checks.introduction(reply.text, reply.cut), parts, MAX_OUTPUT)
+        best, lacks = "", parts
+        for number in range(TRIES):
+            prompt = fill(prompts.merge, values)
+            reply = await self._model.generate(self._request("merge", plan, task, prompt, facts, seed + number), write)
+            text = finish(checks.plain(reply.text), reply.cut, prompts.cut_note)
+            missing = left_out(text, parts)
+            if text and (not best or len(missing) < len(lacks)):
+                best, lacks = text, missing
+            if text and not missing:
+                break
             values["missing"] = prompts.missing + "; ".join(title for title, _ in missing)
-            text = await self._write("merge", plan, task, fill(prompts.merge, values), facts, write, seed + 1)
-            text = finish(append(text, left_out(text, parts), MAX_OUTPUT - 200), False, prompts.cut_note)
-        return text
+        if not best:
+            return ""
+        return append(best, lacks, MAX_OUTPUT, prompts.added_note, prompts.cut_note) if lacks else best
+
+    # Requests
 
     def _tokens(self, purpose: str) -> int:
-        """A small model loses the thread soon: it's cut short rather."""
         most = min(self._settings.work_tokens, SMALL_TOKENS) if self._small else self._settings.work_tokens
-        return most * 3 // 2 if purpose == "merge" and not self._small else most
+        if purpose == "merge":
+            return most // 2 if self._small else most * 3 // 2
+        return most
 
     def _values(self, plan: Plan, task: Task, room: int) -> dict[str, str]:
         above = context.ancestors(plan, task)
+        language = self._settings.prompts.language(f"{plan.goal.title} {task.title}")
         return {
             "goal": one_line(plan.goal.title) if above else "",
             "path": cut(" › ".join(one_line(item.title) for item in above[1:]), room // 6),
             "notes": cut(" ".join(one_line(note) for note in context.notes(plan, task)), room // 6),
             "detail": cut(one_line(task.step.detail), room // 4),
             "title": one_line(task.title),
+            "task": as_clause(task.title),
+            "language": language.ask,
         }
 
-    async def _write(
-        self,
-        purpose: str,
-        plan: Plan,
-        task: Task,
-        prompt: str,
-        facts: dict[str, Any],
-        write: Callable[[str], None],
-        seed: int,
-    ) -> str:
-        prompts = self._settings.prompts.executor
-        reply = await self._model.generate(
-            Request(
-                agent=self._settings.name,
-                purpose="work" if purpose == "work" else "merge",
-                subject=task.title,
-                system=(prompts.small_system if self._small else prompts.system).strip(),
-                prompt=prompt,
-                max_tokens=self._tokens(purpose),
-                temperature=0.5,
-                seed=seed,
-                priority=Urgency.AWAITED if purpose == "merge" or context.awaited(plan, task) else Urgency.WORK,
-                facts=facts,
-            ),
-            write,
+    def _request(self, purpose: str, plan: Plan, task: Task, prompt: str, facts: dict[str, Any], seed: int) -> Request:
+        prompts = self._prompts
+        return Request(
+            agent=self._settings.name,
+            purpose="work" if purpose == "work" else "merge",
+            subject=task.title,
+            system=(prompts.small_system if self._small else prompts.system).strip(),
+            prompt=prompt,
+            max_tokens=self._tokens(purpose),
+            temperature=SMALL_TEMPERATURE if self._small else 0.5,
+            seed=seed,
+            priority=Urgency.AWAITED if purpose == "merge" or context.awaited(plan, task) else Urgency.WORK,
+            facts=facts,
         )
-        return finish(reply.text, reply.cut, prompts.cut_note)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from swarmtui.agents.drafts import faults
-from swarmtui.agents.prompting import PromptError, Prompts, fill, is_small, sections, split_schema
+from swarmtui.agents.prompting import PromptError, Prompts, as_clause, fill, is_small, sections, split_schema
 
 
 def test_the_prompts_that_we_bring_load_and_their_examples_have_no_faults() -> None:
@@ -26,11 +26,56 @@ def test_a_user_file_needs_only_what_differs(tmp_path: Path) -> None:
     assert mine.decomposer == ours.decomposer
 
 
-@pytest.mark.parametrize("text", ["system = 3", "sytem = 'x'", "system = ", "work = 'costs $ 5'", "\xff"])
-def test_a_faulty_user_file_is_named(tmp_path: Path, text: str) -> None:
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("system = 3", "Expected `str`, got `int`"),
+        ("sytem = 'x'", "unknown field `sytem`"),
+        ("system = ", "Invalid value"),
+        ("work = '$title costs $ 5'", r"work holds a \$ that starts no name \(write \$\$ for a dollar\)"),
+        ("work = 'Do $titel'", r"work names \$titel, which nothing fills \(there are \$detail, "),
+        ("small_work = ['$titel']", r"small_work names \$titel"),
+        ("work = 'Do it'", r"work doesn't name \$title"),
+        ("\xff", "codec can't decode"),
+    ],
+)
+def test_a_faulty_user_file_is_named_with_its_fault(tmp_path: Path, text: str, says: str) -> None:
     (tmp_path / "executor.toml").write_bytes(text.encode("latin-1"))
-    with pytest.raises(PromptError, match=r"executor\.toml"):
+    with pytest.raises(PromptError, match=rf"executor\.toml: .*{says}"):
         Prompts.load(tmp_path)
+
+
+def test_a_user_file_of_no_known_name_is_not_passed_over(tmp_path: Path) -> None:
+    (tmp_path / "executer.toml").write_text("system = 'x'", "utf-8")
+    with pytest.raises(PromptError, match=r"executer\.toml: there are no prompts of this name .*executor\.toml"):
+        Prompts.load(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("angle = []", "length >= 1"),
+        ("[[angle]]\nname = 'x'\nhint = 'x'\nexamples = []\nusual = ['Do $tusk']", r"usual names \$tusk"),
+    ],
+)
+def test_angles_of_ones_own_are_looked_at_too(tmp_path: Path, text: str, says: str) -> None:
+    (tmp_path / "angles.toml").write_text(text, "utf-8")
+    with pytest.raises(PromptError, match=rf"angles\.toml: .*{says}"):
+        Prompts.load(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("title", "clause"),
+    [
+        ("Plan a trip", "plan a trip"),
+        ("DIY shelves", "DIY shelves"),
+        ("A trip.", "a trip"),
+        ("東京へ行く", "東京へ行く"),
+        ("", ""),
+    ],
+)
+def test_a_title_goes_on_in_a_sentence(title: str, clause: str) -> None:
+    assert as_clause(title) == clause
 
 
 def test_lines_whose_places_are_empty_go() -> None:
@@ -65,6 +110,6 @@ def test_small_models_are_told_by_their_names(name: str, small: bool) -> None:
 
 def test_the_form_of_a_draft_follows_the_policy() -> None:
     short = split_schema((2, 4), ["write"], full=False)
-    assert short["properties"]["steps"]["items"]["type"] == "string"
+    assert list(short["properties"]["steps"]["items"]["properties"]) == ["title", "detail"]
     assert short["properties"]["steps"]["maxItems"] == 4
     assert "needs" in split_schema((2, 4), ["write", "draw"], full=True)["properties"]["steps"]["items"]["properties"]

@@ -29,6 +29,18 @@ def test_an_unfinished_sentence_is_dropped() -> None:
     assert wording.to_last_sentence("no end at all") == "no end at all"
 
 
+def test_a_lists_number_or_an_abbreviation_ends_no_sentence() -> None:
+    assert wording.to_last_sentence("1. Buy flour.\n2.") == "1. Buy flour."
+    assert wording.sentences("Ask Dr. Ito, e.g. by mail. Then wait.") == ["Ask Dr. Ito, e.g. by mail.", "Then wait."]
+
+
+def test_sentences_of_unspaced_scripts_are_cut_too() -> None:
+    text = "会場を予約する。ポスターを貼る。飲み物を"
+    assert wording.to_last_sentence(text) == "会場を予約する。ポスターを貼る。"
+    assert wording.cut(text, 12) == "会場を予約する。"
+    assert wording.without_loops("やる。やる。やる。やる。終わり。") == "やる。やる。終わり。"
+
+
 def test_loops_are_cut() -> None:
     assert wording.without_loops("a\nb\nb\nb\nb\nc") == "a\nb\nb\nc"
     assert wording.without_loops("Do it. Do it. Do it. Do it. Done.") == "Do it. Do it. Done."

@@ -5,88 +5,238 @@ from __future__ import annotations
 import pytest
 
 from swarmtui.agents import AgentSettings
-from swarmtui.agents.work import Worker, append, finish, left_out
-from swarmtui.llm.model import Likelihood, ModelError, Reply, Request
+from swarmtui.agents.digest import digest
+from swarmtui.agents.results import Checks, append, finish, left_out
+from swarmtui.agents.settings import default_prompts
+from swarmtui.agents.work import Worker
+from swarmtui.llm.model import ModelError
 from swarmtui.plan.ops import MAX_OUTPUT
+from swarmtui.plan.state import Plan, Task
 
 from . import making
+from .told import Told
 
-NOTE = "(Cut.)"
+NOTE, ADDED = "(Cut.)", "(Added.)"
 PARTS = [
     ("Rent a shop", "Mill Street 3 for 1,200 a month, signed with Mrs Fowler."),
     ("Buy an oven", "A deck oven by Salva, second hand, delivered in May."),
 ]
+GOOD = "A deck oven by Salva, second hand, for 4,000 euros, delivered in May."
 
 
-class Told:
-    """A model that says what it's told to, in turn."""
+async def work(model: Told, plan: Plan, task: Task, tries: int = 0) -> str:
+    return await Worker(model, AgentSettings(name="cleo"))(plan, task, lambda _: None, 1, tries)
 
-    name = "told"
-    tokens_per_second = 0.0
 
-    def __init__(self, *texts: str, cut: bool = False) -> None:
-        self.texts = list(texts)
-        self.requests: list[Request] = []
-        self.cut = cut
+def bakery() -> tuple[Plan, Task, Task]:
+    """A plan in which the shop is rented and the oven not yet bought."""
+    plan = making.plan()
+    shop, oven = making.accept(plan, making.draft(plan))
+    making.result(shop, PARTS[0][1])
+    return plan, shop, oven
 
-    async def generate(self, request: Request, on_text: object = None) -> Reply:
-        self.requests.append(request)
-        return Reply(text=self.texts.pop(0), cut=self.cut)
 
-    async def likelihood(self, request: Likelihood) -> list[float]:
-        raise ModelError("can't")
+# Cutting
 
 
 def test_a_cut_answer_ends_at_a_sentence_and_says_so() -> None:
     assert finish("It is done. Then we", True, NOTE) == f"It is done.\n\n{NOTE}"
     assert finish("It is done. Then we", False, NOTE) == "It is done. Then we"
+    assert finish("終わりました。それから", True, NOTE) == f"終わりました。\n\n{NOTE}"
+    assert finish("1. Buy flour.\n2.", True, NOTE) == f"1. Buy flour.\n\n{NOTE}"
     assert finish("", True, NOTE) == ""
 
 
-def test_an_answer_stays_within_the_limit_of_ops() -> None:
-    text = finish("\n".join(f"Line {number} is here." for number in range(5000)), False, NOTE)
-    assert len(text) <= MAX_OUTPUT
+@pytest.mark.parametrize("line", ["Line {} is here.", "{} 行目はここです。"])
+def test_an_answer_stays_within_the_limit_of_ops(line: str) -> None:
+    text = finish("\n".join(line.format(number) for number in range(5000)), False, NOTE)
+    assert MAX_OUTPUT / 2 < len(text) <= MAX_OUTPUT
     assert text.endswith(NOTE)
+    assert text.removesuffix(NOTE).rstrip()[-1] in ".。"
+
+
+# Leaves
+
+
+async def test_a_leaf_is_told_all_that_it_needs() -> None:
+    plan, shop, oven = bakery()
+    oven.after = (shop.id,)
+    model = Told(GOOD)
+    assert await work(model, plan, oven) == GOOD
+    prompt = model.requests[0].prompt
+    for part in ("Open a bakery", "Rent a shop", "Mill Street 3", "Buy an oven"):
+        assert part in prompt
+
+
+@pytest.mark.parametrize(
+    ("bad", "fault"),
+    [
+        ("Buy an oven. Open a bakery: buy an oven.", "it only repeats the task"),
+        (PARTS[0][1], "it is another step's result"),
+        ("Paint two coats and let them dry", "it copies an example"),
+        ("中古のデッキオーブンを四千ユーロで買う。五月に届く。", "it is in another language"),
+        ("Ein gebrauchter Ofen ist für die Bäckerei gut, und er kommt mit dem Lastwagen.", "it is in another language"),
+        (" \n ", "it is empty"),
+        ("Sure! Here is the result:", "it is empty"),
+    ],
+)
+async def test_a_result_with_a_fault_is_asked_for_once_more(bad: str, fault: str) -> None:
+    plan, _, oven = bakery()
+    model = Told(bad, GOOD)
+    assert await work(model, plan, oven) == GOOD
+    first, second = model.requests
+    assert fault in second.prompt
+    assert fault not in first.prompt
+    assert first.seed != second.seed
+
+
+async def test_of_two_results_with_faults_the_better_one_stands() -> None:
+    plan, _, oven = bakery()
+    model = Told("Open a bakery and buy an oven.", " ")
+    assert await work(model, plan, oven) == "Open a bakery and buy an oven."
+    assert len(model.requests) == 2
+
+
+async def test_nothing_written_is_a_failure() -> None:
+    plan, _, oven = bakery()
+    for name in ("told", "Tiny-135M"):
+        with pytest.raises(ModelError):
+            await work(Told(" \n ", name=name), plan, oven)
+
+
+async def test_a_german_task_is_asked_for_in_german() -> None:
+    plan = making.plan(title="Eine kleine Bäckerei eröffnen")
+    shop, _ = making.accept(plan, making.draft(plan, titles=["Einen Laden mieten", "Einen Ofen kaufen"]))
+    answer = "Mühlstraße 3, 1200 Euro im Monat, der Vertrag ist mit Frau Vogler geschlossen."
+    model = Told("The shop is in the street of the mill and you rent it for 1,200.", answer)
+    assert await work(model, plan, shop) == answer
+    assert "Antworte auf Deutsch." in model.requests[0].prompt
+
+
+async def test_of_a_small_models_rambling_the_points_are_left() -> None:
+    plan, shop, oven = bakery()
+    making.result(shop, "- Ask the landlord about the lease in Mill Street.")
+    model = Told(
+        "Sure! Here's a checklist for this part:\n\n"
+        "1. **Compare prices**: look at three second-hand deck ovens.\n"
+        "2. Buy an oven.\n"
+        "3. I've bought many ovens in my life.\n"
+        "4. Next, measure the doors of the kitchen.\n"
+        "5. Compare prices: look at three second-hand deck ovens.\n"
+        "6. Rent a shop in the centre.\n"
+        "7. Ask the landlord about the lease in Mill Street.\n"
+        "8. Do you want gas or electricity?\n"
+        "9. To buy an oven, pay a tenth in advance.\n"
+        "10. This is important.\n"
+        "11. Let the electrician check the fuses and",
+        name="Tiny-135M",
+        cut=True,
+    )
+    assert (await work(model, plan, oven)).split("\n") == [
+        "- Compare prices: look at three second-hand deck ovens.",
+        "- Measure the doors of the kitchen.",
+        "- Pay a tenth in advance.",
+    ]
+    assert len(model.requests) == 1
+
+
+async def test_a_small_model_is_asked_in_other_words_where_few_points_are_sound() -> None:
+    plan, _, oven = bakery()
+    model = Told("Buy an oven! Buy an oven!", "Compare three ovens by size and price.", name="Tiny-135M")
+    assert await work(model, plan, oven) == "- Compare three ovens by size and price."
+    first, second = model.requests
+    assert first.prompt != second.prompt
+    assert "oven" in second.prompt
+
+
+async def test_a_small_model_is_told_results_and_notes_too() -> None:
+    plan, shop, oven = bakery()
+    oven.after = (shop.id,)
+    model = Told(GOOD, name="Tiny-135M")
+    await work(model, plan, oven)
+    assert "Mill Street 3" in model.requests[0].prompt
+
+
+def test_a_point_of_another_task_is_told_by_its_title() -> None:
+    plan, _, oven = bakery()
+    checks = Checks.of(plan, oven, default_prompts())
+    assert checks.about_another("Rent a shop in the centre")
+    assert not checks.about_another("Buy an oven for the shop")
+
+
+# Branches
 
 
 def test_parts_that_a_merge_left_out_are_found_and_put_after() -> None:
     text = "We rent the shop in Mill Street."
     missing = left_out(text, PARTS)
     assert missing == PARTS[1:]
-    assert "Salva" in append(text, missing, MAX_OUTPUT)
-    assert len(append("x" * 31_000, [("T" * 200, "y" * 9_000)] * 16, MAX_OUTPUT - 200)) <= MAX_OUTPUT + 16 * 300
+    joined = append(text, missing, MAX_OUTPUT, ADDED, NOTE)
+    assert joined.startswith(f"{text}\n\n{ADDED}\n\n- Buy an oven: A deck oven by Salva")
 
 
-async def test_a_leaf_is_told_all_that_it_needs() -> None:
-    plan = making.plan()
-    shop, oven = making.accept(plan, making.draft(plan))
-    making.result(shop, "Mill Street 3")
-    oven.after = (shop.id,)
-    model = Told("A deck oven.")
-    text = await Worker(model, AgentSettings(name="cleo"))(plan, oven, lambda _: None, 1, 0)
-    assert text == "A deck oven."
-    prompt = model.requests[0].prompt
-    for part in ("Open a bakery", "Rent a shop", "Mill Street 3", "Buy an oven"):
-        assert part in prompt
+def test_room_is_made_for_the_parts_that_were_left_out() -> None:
+    parts = [(f"Part {number} " + "t" * 180, "y" * 9_000) for number in range(16)]
+    text = append("This is a sentence. " * 1_600, parts, MAX_OUTPUT, ADDED, NOTE)
+    assert len(text) <= MAX_OUTPUT
+    assert left_out(text, parts) == []
+    assert NOTE in text
 
 
-async def test_a_merge_without_a_trace_of_its_parts_is_done_again() -> None:
+def done_bakery() -> Plan:
     plan = making.plan()
     children = making.accept(plan, making.draft(plan))
     for child, (_, text) in zip(children, PARTS, strict=True):
         making.result(child, text)
-    model = Told("Hello.", "We rent a shop and Mrs Fowler signed.")
-    text = await Worker(model, AgentSettings())(plan, plan.root, lambda _: None, 1, 0)
+    return plan
+
+
+async def test_a_merge_that_forgets_a_part_is_done_again() -> None:
+    plan = done_bakery()
+    whole = "We rent the shop in Mill Street from Mrs Fowler and buy an oven by Salva, delivered in May."
+    model = Told("We rent a shop in Mill Street and Mrs Fowler signed.", whole)
+    assert await work(model, plan, plan.root) == whole
     assert len(model.requests) == 2
-    assert "Rent a shop" in model.requests[1].prompt
+    assert "left these out, so name them: Buy an oven" in model.requests[1].prompt
+
+
+async def test_what_a_merge_forgets_twice_is_put_after_it() -> None:
+    plan = done_bakery()
+    prompts = default_prompts().executor
+    model = Told("Hello.", "We rent a shop and Mrs Fowler signed.")
+    text = await work(model, plan, plan.root)
+    assert len(model.requests) == 2
+    assert text.startswith("We rent a shop and Mrs Fowler signed.")
+    assert prompts.added_note in text
     assert left_out(text, PARTS) == []
 
 
-async def test_nothing_written_is_a_failure() -> None:
-    plan = making.plan()
-    shop, _ = making.accept(plan, making.draft(plan))
-    with pytest.raises(ModelError):
-        await Worker(Told(" \n "), AgentSettings())(plan, shop, lambda _: None, 1, 0)
+async def test_a_small_model_introduces_and_every_part_follows() -> None:
+    plan = done_bakery()
+    model = Told(
+        "Sure! Here is it. Our bakery is great. Fresh bread attracts the whole neighbourhood. I hope this helps!",
+        name="Tiny-135M",
+    )
+    text = await work(model, plan, plan.root)
+    assert text == (
+        "Fresh bread attracts the whole neighbourhood.\n\n"
+        "1. **Rent a shop**: Mill Street 3 for 1,200 a month, signed with Mrs Fowler.\n"
+        "2. **Buy an oven**: A deck oven by Salva, second hand, delivered in May."
+    )
+    assert left_out(text, PARTS) == []
+
+
+async def test_a_small_models_merge_needs_no_introduction() -> None:
+    plan = done_bakery()
+    text = await work(Told("Sure!", name="Tiny-135M"), plan, plan.root)
+    assert text.startswith("1. **Rent a shop**")
+
+
+def test_a_digest_names_every_part_within_its_limit() -> None:
+    parts = [(f"Part {number}", "A long sentence about nothing. " * 200) for number in range(16)]
+    text = digest("An introduction.", parts, 1_200)
+    assert len(text) <= 1_200
+    assert all(f"**Part {number}**" in text for number in range(16))
 
 
 async def test_after_a_failure_less_is_told() -> None:
@@ -94,8 +244,7 @@ async def test_after_a_failure_less_is_told() -> None:
     children = making.accept(plan, making.draft(plan))
     for child in children:
         making.result(child, "A long story. " * 1000)
-    model = Told("Rent a shop, buy an oven.", "Rent a shop, buy an oven.")
-    worker = Worker(model, AgentSettings())
-    await worker(plan, plan.root, lambda _: None, 1, 0)
-    await worker(plan, plan.root, lambda _: None, 1, 2)
+    model = Told("Rent a shop, buy an oven.")
+    await work(model, plan, plan.root)
+    await work(model, plan, plan.root, tries=2)
     assert len(model.requests[1].prompt) < len(model.requests[0].prompt) / 2
