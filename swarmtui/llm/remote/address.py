@@ -28,6 +28,11 @@ class Address(msgspec.Struct, frozen=True):
     """On this machine."""
 
     @property
+    def place(self) -> str:
+        """Host and port, for messages."""
+        return urlsplit(self.base).netloc
+
+    @property
     def root(self) -> str:
         """The server itself, where llama.cpp's servers offer more than the API."""
         return self.base.removesuffix("/v1")

@@ -83,7 +83,7 @@ class Line:
             EndpointError: see there.
         """
         async with self._send("GET", url, None) as response:
-            return _parsed(await self._whole(response), self.address.host)
+            return _parsed(await self._whole(response), self.address.place)
 
     async def post(self, url: str, body: Mapping[str, Any]) -> Any:
         """What is answered to a body.
@@ -92,7 +92,7 @@ class Line:
             EndpointError: see there.
         """
         async with self._send("POST", url, body) as response:
-            return _parsed(await self._whole(response), self.address.host)
+            return _parsed(await self._whole(response), self.address.place)
 
     async def events(self, url: str, body: Mapping[str, Any]) -> AsyncIterator[Any]:
         """The events of a streamed answer as data; a server that doesn't stream gives its whole answer as one.
@@ -102,7 +102,7 @@ class Line:
         """
         async with self._send("POST", url, body) as response:
             if "json" in response.headers.get("content-type", ""):
-                yield _parsed(await self._whole(response), self.address.host)
+                yield _parsed(await self._whole(response), self.address.place)
                 return
             async for line in self._lines(response):
                 field, _, value = line.partition(b":")
@@ -110,12 +110,12 @@ class Line:
                     continue
                 if value.strip() == b"[DONE]":
                     return
-                yield _parsed(value, self.address.host)
+                yield _parsed(value, self.address.place)
 
     @asynccontextmanager
     async def _send(self, method: str, url: str, body: Mapping[str, Any] | None) -> AsyncIterator[httpx2.Response]:
         """A response that is good so far; all that can go wrong on the way becomes an EndpointError."""
-        host = self.address.host
+        host = self.address.place
         try:
             async with self._client.stream(method, url, json=body) as response:
                 if not response.is_success:
@@ -152,7 +152,7 @@ class Line:
         async for chunk in response.aiter_bytes():
             data += chunk
             if len(data) > MAX_BODY:
-                raise EndpointError(f"{self.address.host} answered with more than {MAX_BODY >> 20} MiB")
+                raise EndpointError(f"{self.address.place} answered with more than {MAX_BODY >> 20} MiB")
         return bytes(data)
 
     async def _lines(self, response: httpx2.Response) -> AsyncIterator[bytes]:
@@ -164,7 +164,7 @@ class Line:
             *lines, last = rest.split(b"\n")
             rest = bytearray(last)
             if len(rest) > MAX_LINE or total > MAX_BODY:
-                raise EndpointError(f"{self.address.host} answers without end")
+                raise EndpointError(f"{self.address.place} answers without end")
             for line in lines:
                 yield bytes(line).rstrip(b"\r")
         if rest:
@@ -172,7 +172,7 @@ class Line:
 
     def _refused(self, response: httpx2.Response, body: bytes) -> EndpointError:
         """What an HTTP status means, and what to do about it."""
-        status, host, said = response.status_code, self.address.host, _words(body)
+        status, host, said = response.status_code, self.address.place, _words(body)
         tail = f": {said}" if said else ""
         if status in (401, 403):
             reason = f"{host} wants another key ({status}{tail})"

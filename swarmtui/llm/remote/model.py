@@ -193,7 +193,7 @@ class RemoteModel:
         listed = answer.get("data") if isinstance(answer, dict) else None
         if not isinstance(listed, list):
             raise EndpointError(
-                f"{self.address.host} lists no models: it isn't a model server's API",
+                f"{self.address.place} lists no models: it isn't a model server's API",
                 "check the address: it mostly ends in /v1",
             )
         names = [each["id"] for each in listed if isinstance(each, dict) and isinstance(each.get("id"), str)]
@@ -204,17 +204,17 @@ class RemoteModel:
             ]
             if names and not close:
                 raise EndpointError(
-                    f"{self.address.host} has no model {self._model}", f"it has: {shown}" if names else ""
+                    f"{self.address.place} has no model {self._model}", f"it has: {shown}" if names else ""
                 )
             self._model = close[0] if close else self._model
         elif len(names) == 1:
             self._model = names[0]
         elif names:
             raise EndpointError(
-                f"{self.address.host} has several models", f"name one: {self.address.base}#{names[0]}; it has: {shown}"
+                f"{self.address.place} has several models", f"name one: {self.address.base}#{names[0]}; it has: {shown}"
             )
         else:
-            raise EndpointError(f"{self.address.host} has no model", "load or pull one there")
+            raise EndpointError(f"{self.address.place} has no model", "load or pull one there")
 
     # Asking it
 
@@ -279,7 +279,7 @@ class RemoteModel:
                 if not isinstance(event, dict):
                     continue
                 if event.get("error"):
-                    raise EndpointError(f"{self.address.host} failed: {_told(event['error'])}", again=True)
+                    raise EndpointError(f"{self.address.place} failed: {_told(event['error'])}", again=True)
                 usage = event["usage"] if isinstance(event.get("usage"), dict) else usage
                 text, thinks, ended = _piece(event)
                 finish, thought = ended or finish, thought or thinks
@@ -304,7 +304,7 @@ class RemoteModel:
                 f"{self.name} spent its answer on thinking",
                 "choose a model that doesn't think, or switch thinking off at the server",
             )
-        return EndpointError(f"{self.address.host} sent an empty answer", "see the server's own log", again=True)
+        return EndpointError(f"{self.address.place} sent an empty answer", "see the server's own log", again=True)
 
     def _body(self, request: Request, hints: list[str]) -> dict[str, Any]:
         prompt = request.prompt
