@@ -31,7 +31,7 @@ class Progress:
         """
         self._done += 1
         now = time.monotonic()
-        if not self._stream.isatty() and now - self._shown < LINE_S:
+        if not self._stream.isatty() and (now - self._shown < LINE_S or self._done == self._total):
             return
         self._shown = now
         each = (now - self._began) / self._done
