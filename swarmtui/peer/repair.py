@@ -332,15 +332,19 @@ class Repair:
             for author in authors
             if ours.get(plan, {}).get(author) != request.hashes.get(plan, {}).get(author)
         }
-        ids: Ids = {}
-        size = 0
-        for plan, author in sorted(differing):
-            here = held.get(plan, {}).get(author, b"")
-            size += 80 + len(here)
-            if size > PAGE_BYTES:
-                break
-            ids.setdefault(plan, {})[author] = here
-        return Answer(ids=ids)
+        return Answer(ids=_fewest_first({(p, a): held.get(p, {}).get(a, b"") for p, a in differing}))
+
+
+def _fewest_first(differing: dict[tuple[OpId, PeerId], bytes]) -> Ids:
+    """As many authors' ids as fit, and the largest alone: who says very much is in nobody else's way."""
+    ids: Ids = {}
+    size = 0
+    for (plan, author), here in sorted(differing.items(), key=lambda item: (len(item[1]), item[0])):
+        size += 80 + len(here)
+        if size > PAGE_BYTES and ids:
+            break
+        ids.setdefault(plan, {})[author] = here
+    return ids
 
 
 def ids_by_author(ops: Iterable[Op]) -> Ids:
