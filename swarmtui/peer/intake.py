@@ -58,8 +58,9 @@ class Intake:
         except InvalidFrame as error:
             self._invalid(str(error), frame.source)
             return
-        opened = (self._open(wire, frame.source) for wire in parts.ops)
-        self._store.take([op for op in opened if op is not None], limited=True)
+        opened = [op for wire in parts.ops if (op := self._open(wire, frame.source)) is not None]
+        self._store.take(opened, limited=True)
+        self._store.note_told(opened)
         if parts.presence:
             self._hear(parts.presence, frame.source)
 

@@ -34,7 +34,7 @@ PUSH_GAP_PER_PEER_S = 30.0
 CAROUSEL_S = 8.0
 """The whole swarm publishes a bundle about so often …"""
 CAROUSEL_IDLE_S = 40.0
-"""… and so often once all have had the same for a while."""
+"""… and so often once all have had the same for a while, and everything was told again since."""
 CAROUSEL_BYTES = 64 * 1024
 IDLE_AFTER_S = 60.0
 
@@ -52,7 +52,8 @@ class Spread:
         self._newcomers: list[PeerId] = []
         self._came = trio.Event()
         self._pushed: dict[PeerId, float] = {}
-        self._same_since = float("inf")
+        self._same: tuple[bytes, float] | None = None
+        """The fingerprint that all had when last looked at, and since when."""
 
     def say(self, ops: Iterable[Op]) -> None:
         """Publish own ops within milliseconds."""
@@ -81,6 +82,7 @@ class Spread:
         self._said = trio.Event()
         ops, self._outbox = self._outbox, []
         self._store.counters.ops_out += len(ops)
+        self._store.note_told(ops)
         for bundle in bundles(ops):
             await self.publish(put_together(bundle))
 
@@ -132,25 +134,29 @@ class Spread:
                 await self._republish(bundle)
 
     def _next_turn(self) -> list[Op]:
-        """A piece of the log, from anywhere, on from its beginning where it ends.
+        """What wasn't told for the longest time, earliest first; what never was, as far as we know, before all else.
 
-        Each turn is drawn anew: agents that went on from where they began would go round in step if all began while
-        the log was short, and what was said last would come hours later in a large swarm.
+        Agents hear each other's turns, so together they go through the whole log before they begin again, without a
+        word about who tells what.
         """
-        ops = list(self._store.replica.ops())
-        start = self._rng.randrange(len(ops)) if ops else 0
-        return next(bundles(ops[start:] + ops[:start], CAROUSEL_BYTES), [])
+        told = self._store.told
+        ops = sorted(self._store.replica.ops(), key=lambda op: told.get(op.id, 0.0))
+        return next(bundles(ops, CAROUSEL_BYTES), [])
 
     async def _republish(self, bundle: list[Op]) -> None:
         self._store.counters.republished += len(bundle)
+        self._store.note_told(bundle)
         await self.publish(put_together(bundle))
 
     def _idle(self) -> bool:
-        """Whether everybody heard has had what we have for a while."""
+        """Whether all heard have had what we have for a while, and it was all told since: listeners could hear it."""
         now = trio.current_time()
         ours = self._store.replica.fingerprint
         if any(heard.presence.fingerprint != ours for heard in self._presences.heard.values()):
-            self._same_since = float("inf")
+            self._same = None
             return False
-        self._same_since = min(self._same_since, now)
-        return now - self._same_since > IDLE_AFTER_S
+        if self._same is None or self._same[0] != ours:
+            self._same = (ours, now)
+        since = self._same[1]
+        told = self._store.told
+        return now - since > IDLE_AFTER_S and all(told.get(op.id, 0.0) >= since for op in self._store.replica.ops())

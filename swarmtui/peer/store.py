@@ -128,6 +128,8 @@ class Store:
         self.holding = Holding()
         self.repeats: set[OpId] | None = None
         """Known ops that were heard again since somebody began to listen for that; None: nobody does."""
+        self.told: dict[OpId, float] = {}
+        """When each op was last heard on the topic, or published there by this peer, by trio's clock."""
         self.next_own: dict[OpId, int] = {}
         """Per plan, one more than the highest own seq that was ever seen."""
         self.pending = trio.Event()
@@ -201,6 +203,11 @@ class Store:
             return False
         self.flush()
         return True
+
+    def note_told(self, ops: Iterable[Op]) -> None:
+        """These ops went over the topic just now."""
+        now = trio.current_time()
+        self.told.update((op.id, now) for op in ops if self.replica.get(op.id) is not None)
 
     def note_own(self, op: Op) -> None:
         """If an op is our own, its number is used."""

@@ -5,36 +5,78 @@ from __future__ import annotations
 import trio
 from trio.testing import MockClock
 
-from swarmtui.peer.spread import CAROUSEL_BYTES, Spread
-from swarmtui.plan.ops import Op, OpId
+from swarmtui.peer.peer import Peer
+from swarmtui.peer.spread import CAROUSEL_BYTES, IDLE_AFTER_S
+from swarmtui.plan.ops import OpId
 
 from .world import World, goal, note, until
 
+WORDS = 400
+BUNDLES = WORDS * 3_400 // CAROUSEL_BYTES + 2
 
-async def test_turns_reach_all_of_a_log_that_grew_after_they_began(
-    nursery: trio.Nursery, autojump_clock: MockClock
-) -> None:
-    """Agents take their first turns while the log is short. In a large swarm the next ones come minutes later, and the
-    end of the log must not wait until everybody has gone through its beginning."""
+
+async def with_a_long_log(nursery: trio.Nursery) -> tuple[World, list[Peer]]:
     world = World(nursery)
     peers = await world.started(range(1, 13))
     (given,) = await peers[0].say(b"", goal())
-    await until(world.equal)
-    spreads: list[Spread] = [peer._spread for peer in peers]
-    for spread in spreads:
-        spread._next_turn()
-    for number in range(400):
+    for number in range(WORDS):
         await peers[0].say(given.id, note(given.id, f"{number}" + "." * 3_000))
     await until(world.equal)
-    held = {op.id for op in peers[0].replica.ops()}
-    bundles = 400 * 3_200 // CAROUSEL_BYTES
-    told: set[OpId] = set()
-    for _ in range(12):  # each agent's next twelve turns: several for each bundle
-        for spread in spreads:
-            turn: list[Op] = spread._next_turn()
-            told |= {op.id for op in turn}
-    assert 12 * len(spreads) > 6 * bundles
-    assert len(told) > 0.99 * len(held)
+    return world, peers
+
+
+async def tell(peer: Peer) -> set[OpId]:
+    """A peer takes its turn, and the others hear it."""
+    bundle = peer._spread._next_turn()
+    await peer._spread._republish(bundle)
+    await trio.sleep(0.1)
+    return {op.id for op in bundle}
+
+
+async def test_in_turns_agents_tell_the_whole_log_once_before_anything_twice(
+    nursery: trio.Nursery, autojump_clock: MockClock
+) -> None:
+    world, peers = await with_a_long_log(nursery)
+    began = trio.current_time()
+    for turn in range(BUNDLES):
+        await tell(peers[turn % len(peers)])
+    assert all(peers[0]._store.told[op.id] >= began for op in peers[0].replica.ops())
+    world.stop_all()
+
+
+async def test_what_was_last_on_the_topic_comes_last(nursery: trio.Nursery, autojump_clock: MockClock) -> None:
+    """Also when it was said before others' first turns, and by whoever joined with a log of its own."""
+    world, peers = await with_a_long_log(nursery)
+    for turn in range(BUNDLES // 2):
+        await tell(peers[turn])
+    plan = next(iter(peers[0].replica.plans))
+    (new,) = await peers[3].say(plan, note(plan, "new"))
+    await until(world.equal)
+    for turn in range(BUNDLES // 2 - 1):
+        assert new.id not in await tell(peers[turn])
+    (unheard,) = await peers[4].say(plan, note(plan, "unheard"))
+    await until(world.equal)
+    peers[5]._store.told.pop(unheard.id)
+    assert unheard.id in await tell(peers[5])
+    world.stop_all()
+
+
+async def test_the_pace_slackens_when_all_have_had_the_same_and_it_was_told_since(
+    nursery: trio.Nursery, autojump_clock: MockClock
+) -> None:
+    world, peers = await with_a_long_log(nursery)
+    spread = peers[0]._spread
+    assert not spread._idle()
+    since = trio.current_time()
+    await trio.sleep(IDLE_AFTER_S + 1)
+    for turn in range(BUNDLES):
+        assert not spread._idle() or all(at >= since for at in peers[0]._store.told.values())
+        await tell(peers[turn % len(peers)])
+    assert spread._idle()
+    plan = next(iter(peers[0].replica.plans))
+    await peers[3].say(plan, note(plan, "new"))
+    await until(world.equal)
+    assert not spread._idle()
     world.stop_all()
 
 
