@@ -31,6 +31,8 @@ log = logging.getLogger(__name__)
 
 TaskKey: TypeAlias = tuple[OpId, TaskId]
 TAIL_CHARACTERS = 400
+LEAST_TIMED_S = 0.5
+"""Pieces of text that come within this time are reckoned as if they had taken as long."""
 BACKOFF_SECONDS = (2.0, 60.0)
 """First and longest rest after a failure; it doubles in between."""
 BURST_SECONDS = 0.05
@@ -382,7 +384,8 @@ class Agent:
             pieces += 1
             self.status.tail = (self.status.tail + text)[-TAIL_CHARACTERS:]
             if now > began:
-                self.status.tokens_per_second = (pieces - 1) / (now - began)
+                # A server's pieces may come in a burst: that's no speed.
+                self.status.tokens_per_second = (pieces - 1) / max(now - began, LEAST_TIMED_S)
             if now - shown_at >= 10:
                 shown_at = now
                 self.peer.show(self.status.doing, self.status.subject, self.status.tokens_per_second)
