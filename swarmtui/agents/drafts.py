@@ -24,11 +24,14 @@ _TRIM = " -–*•.:;\"'"
 _NUMBER = re.compile(
     r"^(?:(?:step|schritt|étape|etape|paso|passo|ステップ|шаг)\s*\d{1,2}\s*[-–:.]*\s*"
     r"|\(?\d{1,2}(?:[.\-–]\d{1,2})*[.):、．]+(?:\d{1,2}(?:[.\-–]\d{1,2})*[.):]*)?\s*"
+    r"|\d{4}-\d{2}-\d{2}\s*[:,–-]*\s*"
     r"|第\d{1,2}[^\d\s]?[:：.]?\s*)+",
     re.I,
 )
 _PLACE = re.compile(r"[\[<{](?:insert|step|your|\.\.\.)[^\]>}]*[\]>}]", re.I)
 """A place in a form that the model left open."""
+_LIST_INSIDE = re.compile(r"[\s,]+\d{1,2}[.)]\s")
+"""A detail that goes on to the next point of a list."""
 _LABEL = re.compile(r"^([^:：]{4,60})[:：]\s+(.{12,})$")
 """A title that goes on after a colon: its end belongs into the detail."""
 MAX_DETAIL = 1_000
@@ -65,7 +68,9 @@ def _capital(text: str) -> str:
 
 def _detail(text: str, title: str) -> str:
     """Whole sentences of a detail that say more than the title."""
-    text = one_line(_NUMBER.sub("", text.replace("**", "").strip())).strip()
+    text = _LIST_INSIDE.split(one_line(_NUMBER.sub("", text.replace("**", "").strip())), maxsplit=1)[0].strip()
+    if text.endswith((",", ";", ":", "、", "：")):
+        return ""
     parts = sentences(text)
     if len(parts) > 1 and not is_whole(text):
         text = " ".join(parts[:-1])  # The form has a length; the last sentence is often torn.

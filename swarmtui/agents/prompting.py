@@ -191,6 +191,8 @@ _Form = TypeVar("_Form", DrafterPrompts, ScorerPrompts, ExecutorPrompts, _Angles
 def _check_names(folder: Path) -> None:
     try:
         names = sorted(path.name for path in folder.iterdir() if path.suffix == ".toml")
+    except FileNotFoundError:
+        return  # nobody has prompts of their own
     except OSError as error:
         raise PromptError(f"{folder}: {error.strerror}") from error
     for name in names:

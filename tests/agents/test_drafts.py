@@ -49,6 +49,7 @@ def test_any_shape_of_answer_is_read() -> None:
         ("1.1-3: Travel planning", "Travel planning"),
         ("Step 2: pack the bags", "Pack the bags"),
         ("**Book** a hotel", "Book a hotel"),
+        ("2018-04-30: Pack the bags", "Pack the bags"),
         ("3 days in Kyoto", "3 days in Kyoto"),
         ("24 hours of music", "24 hours of music"),
         ("Étape 1 : réserver l'hôtel", "Réserver l'hôtel"),
@@ -68,9 +69,17 @@ def test_a_torn_or_empty_detail_is_left_out() -> None:
         "Flights in May are cheap. "
         + "And hotels that are far from the centre are cheaper than those near the station of the"
     )
-    details = [torn, "x" * 130, "Book flights!", "Compare three airlines by price and luggage."]
+    open_end = "Start early, 2. Book the rental car"
+    details = [
+        torn,
+        "x" * 130,
+        "Book flights!",
+        "Compare three airlines by price and luggage.",
+        "Look here, then,",
+        open_end,
+    ]
     found = drafts.read_steps({"steps": [{"title": "Book flights", "detail": detail} for detail in details]})
-    assert [step["detail"] for step in found] == ["Flights in May are cheap.", "", "", details[3]]
+    assert [step["detail"] for step in found] == ["Flights in May are cheap.", "", "", details[3], "", "Start early"]
 
 
 def test_order_is_told_by_the_words_where_a_model_does_not_say_it() -> None:

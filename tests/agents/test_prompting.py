@@ -45,6 +45,13 @@ def test_a_faulty_user_file_is_named_with_its_fault(tmp_path: Path, text: str, s
         Prompts.load(tmp_path)
 
 
+def test_without_a_folder_of_ones_own_the_shipped_prompts_are_used(tmp_path: Path) -> None:
+    assert Prompts.load(tmp_path / "prompts") == Prompts.load()
+    (tmp_path / "file").write_text("", "utf-8")
+    with pytest.raises(PromptError, match="file: Not a directory"):
+        Prompts.load(tmp_path / "file")
+
+
 def test_a_user_file_of_no_known_name_is_not_passed_over(tmp_path: Path) -> None:
     (tmp_path / "executer.toml").write_text("system = 'x'", "utf-8")
     with pytest.raises(PromptError, match=r"executer\.toml: there are no prompts of this name .*executor\.toml"):
