@@ -31,9 +31,10 @@ class Meter:
         self._busy = 0.0
         self._since = now()
         self._began: tuple[float, float] | None = None
-        self._open: Counter[str] = Counter()
-        """Tokens by agent that went into nothing yet."""
-        self._by_op: dict[OpId, tuple[Op, float]] = {}
+        self._open: Counter[tuple[str, bool]] = Counter()
+        """Tokens that went into nothing yet, by agent, and whether they were for likelihoods."""
+        self._by_op: dict[OpId, tuple[Op, float, float]] = {}
+        """Tokens by op: those for likelihoods, the others."""
         self._lost = 0.0
 
     def charge(self, cost: Cost) -> None:
@@ -44,17 +45,17 @@ class Meter:
         if cost.cancelled:
             self._lost += cost.tokens
         else:
-            self._open[cost.agent] += cost.tokens
+            self._open[cost.agent, cost.kind == LIKELIHOOD] += cost.tokens
 
     def said(self, agent: str, ops: Sequence[Op]) -> None:
         """What an agent spent since its last word went into these ops."""
-        spent = self._open.pop(agent, 0)
+        weighing, other = self._open.pop((agent, True), 0), self._open.pop((agent, False), 0)
         for op in ops:
-            self._by_op[op.id] = (op, spent / len(ops))
+            self._by_op[op.id] = (op, weighing / len(ops), other / len(ops))
 
     def dropped(self, agent: str) -> None:
         """What an agent spent since its last word went into nothing."""
-        self._lost += self._open.pop(agent, 0)
+        self._lost += self._open.pop((agent, True), 0) + self._open.pop((agent, False), 0)
 
     def goal(self) -> None:
         """A goal is given: from now on the busy share counts."""
@@ -100,9 +101,10 @@ class Meter:
         found: dict[str, float] = defaultdict(
             float, {"unused": self._lost, "used": float(sum(list(self._open.values())))}
         )
-        for op, tokens in list(self._by_op.values()):
+        for op, weighing, other in list(self._by_op.values()):
             plan = plans.get(op.plan)
-            found[fate(plan, op) if plan else "unused"] += tokens
+            found[fate(plan, op) if plan else "unused"] += other
+            found[fate(plan, op, shared=True) if plan else "unused"] += weighing
         return found
 
     def _tick(self) -> None:
@@ -112,19 +114,27 @@ class Meter:
         self._since = now
 
 
+LIKELIHOOD = "likelihood"
 FATES = ("used", "rivals", "unused")
 """What tokens went into: something that the plan is made of (or still may be); a draft that was weighed against the
 winner and lost; nothing that the plan used."""
 
 
-def fate(plan: Plan, op: Op) -> str:
-    """What became of an op: see `FATES`."""
+def fate(plan: Plan, op: Op, shared: bool = False) -> str:
+    """What became of an op: see `FATES`.
+
+    Args:
+        plan: the op's.
+        op: of any kind.
+        shared: ask for what others took part in. Likelihoods are weighed once for all scorers of a draft, so they were
+            of use if any of its votes was.
+    """
     body = op.body
     if isinstance(body, Proposal):
         task = plan.tasks.get(body.task)
         return _draft_fate(task, task.drafts.get(op.id)) if task else "unused"
     if isinstance(body, Vote):
-        return _vote_fate(plan, op, body)
+        return _vote_fate(plan, op, body, shared)
     if isinstance(body, Result):
         return "used" if any(task.result is op for task in list(plan.tasks.values())) else "unused"
     return "used"
@@ -141,12 +151,13 @@ def _draft_fate(task: Task, draft: Draft | None) -> str:
     return "rivals" if draft.votes else "unused"
 
 
-def _vote_fate(plan: Plan, op: Op, vote: Vote) -> str:
+def _vote_fate(plan: Plan, op: Op, vote: Vote, shared: bool) -> str:
     for task in list(plan.tasks.values()):
         draft = task.drafts.get(vote.proposal)
         if draft is not None:
             winner = task.winner
-            in_time = winner is None or winner.accepted_at is None or op.hlc <= winner.accepted_at
+            first = min([op.hlc, *(each.hlc for each in list(draft.votes.values()))]) if shared else op.hlc
+            in_time = winner is None or winner.accepted_at is None or first <= winner.accepted_at
             return "used" if draft.counts and in_time else "unused"
     return "unused"
 
@@ -223,7 +234,7 @@ class Metered:
     async def likelihood(self, request: Likelihood) -> list[float]:
         """See :meth:`Model.likelihood`."""
         meter = self._meter
-        meter.calls["likelihood"] += 1
+        meter.calls[LIKELIHOOD] += 1
         meter.asks(1)
         try:
             # A model that can't isn't a failure: it's asked for words.

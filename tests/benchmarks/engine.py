@@ -1,10 +1,19 @@
-"""The engine against the naive way, on the requests of a six-agent swarm, in one run.
+"""The engine against the usual ways, on the recorded requests of a six-agent swarm, in one run.
 
-    python -m tests.benchmarks.engine [--slots 6] [--json]
+    python -m tests.benchmarks.engine [--requests small|full] [--model M] [--rounds 2] [--json]
 
-Naive: one `llama_cpp.Llama` behind a lock, JSON by its grammar, each request alone. Prints tokens per second of both,
-the share of prompt tokens that the engine evaluated, and the time to weigh a pair of texts. Ratios count, not times: a
-machine that others use is slow for both.
+The requests are those that engine_record.py has recorded: with the short prompts that small models get, or with the
+full ones. Contestants:
+
+- naive: one `llama_cpp.Llama` behind a lock, JSON by its grammar, one request after the other
+- server: xllamacpp's (llama.cpp's own server), with as many slots as there are agents; with and without a unified KV
+  cache. `pip install xllamacpp`, or this package with the extra `bench`
+- engine: ours, with as many slots
+
+Six workers take the requests in the recorded order. A round is all contestants one after the other, each in a process
+of its own; the figures are over all rounds. The first requests of each warm it up, the rest is the steady state. A
+likelihood pair is two texts weighed after a long prefix. The engine also runs on the copy of the bundled model that it
+makes for itself (see docs/engine.md). Ratios count, not times: a machine that others use is slow for all.
 """
 
 from __future__ import annotations
@@ -14,177 +23,305 @@ import json
 import multiprocessing
 import os
 import sys
+import tempfile
+import threading
 import time
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
+from statistics import median
 from typing import Any
 
+import msgspec
 import trio
 
-from swarmtui.llm import models
+from swarmtui.llm import models, swift
 from swarmtui.llm.client import EngineModel
-from swarmtui.llm.machine import EngineSettings
+from swarmtui.llm.machine import EngineSettings, physical_cores
 from swarmtui.llm.model import Likelihood, Request
+from swarmtui.llm.process import environment
 
-RULES = {
-    "decomposer": "You split a task into steps. ",
-    "scorer": "You judge how well a list of steps does a task. ",
-    "executor": "You carry out one step of a plan and write the result. ",
-}
-MANNERS = (
-    "Every step is one short, concrete instruction that starts with a verb and names what it's about. No step repeats "
-    "another step or the task itself. Together the steps do the whole task and no more. Use names, numbers, choice "
-    "and lists. Use what you are told. Leave out greetings, introductions and remarks about yourself. Write in the "
-    "language of the task. Answer in JSON only. "
-)
-TASKS = [
-    "Paint the living room",
-    "Bake bread for forty guests",
-    "Start a walking club",
-    "Move the archive to a dry cellar",
-]
-SCHEMA: dict[str, Any] = {
-    "type": "object",
-    "properties": {
-        "steps": {
-            "type": "array",
-            "minItems": 3,
-            "maxItems": 3,
-            "items": {
-                "type": "object",
-                "properties": {
-                    "title": {"type": "string", "minLength": 4, "maxLength": 60},
-                    "atomic": {"type": "boolean"},
-                },
-                "required": ["title", "atomic"],
-            },
-        },
-        "rationale": {"type": "string", "maxLength": 80},
-    },
-    "required": ["steps", "rationale"],
-}
+REQUESTS, MOST = "SWARMTUI_BENCH_REQUESTS", "SWARMTUI_BENCH_MOST"
+AGENTS = 6
+WARM = 6
+CONTEXT = 2_048
 PREFIX = (
     "Task: Plan a two-week trip to Japan for a family of four that likes food, gardens and trains\n" * 12 + "A step: "
 )
-PAIR = ["Book return flights and a rail pass", "Get started with the things to do"]
+PAIRS = [
+    ["Book return flights and a rail pass", "Get started with the things to do"],
+    ["Reserve a garden tour in Kyoto", "Think about what may be needed"],
+    ["List dishes that the children will eat", "Do the rest of the work as well"],
+]
 
 
-def requests() -> list[Request]:
-    """Two requests of each of six agents, in three roles."""
-    found = []
-    for turn in range(2):
-        for agent in range(6):
-            role = list(RULES)[agent % 3]
-            found.append(
-                Request(
-                    agent=f"agent{agent}",
-                    purpose="draft",
-                    subject="",
-                    system=RULES[role] + MANNERS * 3,
-                    prompt=f"Task: {TASKS[(agent + turn) % len(TASKS)]}\nGive three steps as JSON.",
-                    schema=SCHEMA,
-                    max_tokens=120,
-                    seed=agent * 2 + turn,
-                )
-            )
-    return found
+def recorded() -> list[Request]:
+    """What was recorded. Which file, and how much of it, the processes of the contestants find in their environment."""
+    data = json.loads(Path(__file__).with_name(f"engine_{os.environ[REQUESTS]}.json").read_text("utf-8"))
+    return [msgspec.convert(each, Request) for each in data][: int(os.environ[MOST])]
 
 
-def naive(path: str, channel: Any) -> None:
-    """One Llama, one request after the other."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
+class Tally:
+    """What came of a contestant's requests."""
+
+    def __init__(self) -> None:
+        self.tokens = self.prompt = self.cached = self.valid = self.asked = 0
+        self.seconds = 0.0
+
+    def take(self, request: Request, text: str, tokens: int, prompt: int, cached: int) -> None:
+        """An answer came."""
+        self.tokens += tokens
+        self.prompt += prompt
+        self.cached += cached
+        if request.schema is not None:
+            self.asked += 1
+            try:
+                json.loads(text)
+                self.valid += 1
+            except ValueError:
+                pass
+
+    def facts(self) -> dict[str, Any]:
+        """As plain data."""
+        return vars(self)
+
+
+def timed(tally: Tally, work: Callable[[], object]) -> None:
+    """Run it; its time is the tally's."""
+    began = time.perf_counter()
+    work()
+    tally.seconds = time.perf_counter() - began
+
+
+def messages(request: Request) -> list[dict[str, str]]:
+    """A request in OpenAI's form."""
+    return [{"role": "system", "content": request.system}, {"role": "user", "content": request.prompt}]
+
+
+def naive(path: str) -> dict[str, Any]:
+    """One Llama, one request after the other; it keeps what the prompt shares with the last one."""
     from llama_cpp import Llama
 
-    llama = Llama(path, n_ctx=2048, verbose=False, n_threads=len(os.sched_getaffinity(0)))
-    tokens, valid = 0, 0
-    began = time.perf_counter()
-    for request in requests():
-        reply: Any = llama.create_chat_completion(
-            [{"role": "system", "content": request.system}, {"role": "user", "content": request.prompt}],
-            response_format={"type": "json_object", "schema": request.schema},
-            max_tokens=request.max_tokens,
-            temperature=request.temperature,
-            seed=request.seed,
-        )
-        tokens += reply["usage"]["completion_tokens"]
-        try:
-            json.loads(reply["choices"][0]["message"]["content"])
-            valid += 1
-        except ValueError:
-            pass
-    seconds = time.perf_counter() - began
-    scorer = Llama(path, n_ctx=2048, verbose=False, logits_all=True, n_threads=len(os.sched_getaffinity(0)))
-    began = time.perf_counter()
-    for text in PAIR:
-        scorer.reset()
-        scorer.eval(scorer.tokenize((PREFIX + text).encode()))
-        for row in scorer.scores[scorer.n_tokens - 9 : scorer.n_tokens - 1]:
-            Llama.logits_to_logprobs(row)
-    channel.send({"tokens": tokens, "seconds": seconds, "valid": valid, "pair": time.perf_counter() - began})
+    llama = Llama(path, n_ctx=CONTEXT, verbose=False, n_threads=physical_cores())
+    tallies = [Tally(), Tally()]
+    requests = recorded()
+
+    def ask(tally: Tally, some: list[Request]) -> None:
+        for request in some:
+            form = {"type": "json_object", "schema": request.schema} if request.schema else None
+            reply: Any = llama.create_chat_completion(
+                messages(request),  # type: ignore[arg-type]
+                response_format=form,  # type: ignore[arg-type]
+                max_tokens=request.max_tokens,
+                temperature=request.temperature,
+                seed=request.seed,
+            )
+            text, usage = reply["choices"][0]["message"]["content"] or "", reply["usage"]
+            tally.take(request, text, usage["completion_tokens"], usage["prompt_tokens"], 0)
+
+    for tally, some in zip(tallies, (requests[:WARM], requests[WARM:]), strict=True):
+        timed(tally, partial(ask, tally, some))
+    scorer = Llama(path, n_ctx=CONTEXT, verbose=False, logits_all=True, n_threads=physical_cores())
+    pairs = []
+    for pair in PAIRS:
+        began = time.perf_counter()
+        for text in pair:
+            tokens = scorer.tokenize((PREFIX + text).encode())
+            scorer.reset()
+            scorer.eval(tokens)
+            for row in scorer.scores[len(tokens) - 9 : len(tokens) - 1]:
+                Llama.logits_to_logprobs(row)
+        pairs.append(time.perf_counter() - began)
+    return {"first": tallies[0].facts(), "steady": tallies[1].facts(), "pair": median(pairs)}
 
 
-async def ours(path: Path, slots: int) -> dict[str, Any]:
-    """The engine, all agents at once; a second round shows the steady state."""
-    model = EngineModel(path, EngineSettings(slots=slots))
-    found: dict[str, Any] = {"slots": slots}
+def server(path: str, unified: bool) -> dict[str, Any]:
+    """llama.cpp's own server, asked by six threads."""
+    import xllamacpp
 
-    async def agent(name: str, replies: list[Any]) -> None:
-        for request in requests():
-            if request.agent == name:
-                replies.append(await model.generate(request))
+    params = xllamacpp.CommonParams()
+    params.model.path = path
+    params.n_ctx = CONTEXT * AGENTS
+    params.n_parallel = AGENTS
+    params.kv_unified = unified
+    params.cpuparams.n_threads = params.cpuparams_batch.n_threads = physical_cores()
+    params.warmup = True
+    running = xllamacpp.Server(params)
+    tallies = [Tally(), Tally()]
+    requests = recorded()
+    lock = threading.Lock()
 
+    def worker(tally: Tally, some: list[Request]) -> None:
+        while True:
+            with lock:
+                if not some:
+                    return
+                request = some.pop(0)
+            body: dict[str, Any] = {
+                "messages": messages(request),
+                "max_tokens": request.max_tokens,
+                "temperature": request.temperature,
+                "seed": request.seed,
+                "cache_prompt": True,
+            }
+            if request.schema:
+                form = {"name": "answer", "schema": request.schema}
+                body["response_format"] = {"type": "json_schema", "json_schema": form}
+            reply = running.handle_chat_completions(body)
+            if isinstance(reply, str | bytes):
+                reply = json.loads(reply)
+            usage = reply["usage"]
+            cached = usage.get("prompt_tokens_details", {}).get("cached_tokens", 0)
+            text = reply["choices"][0]["message"]["content"] or ""
+            with lock:
+                tally.take(request, text, usage["completion_tokens"], usage["prompt_tokens"], cached)
+
+    def ask(tally: Tally, some: list[Request]) -> None:
+        threads = [threading.Thread(target=worker, args=(tally, some)) for _ in range(AGENTS)]
+        for each in threads:
+            each.start()
+        for each in threads:
+            each.join()
+
+    for tally, some in zip(tallies, (requests[:WARM], requests[WARM:]), strict=True):
+        timed(tally, partial(ask, tally, some))
+    return {"first": tallies[0].facts(), "steady": tallies[1].facts()}
+
+
+def engine(path: str) -> dict[str, Any]:
+    """Ours."""
+    return trio.run(_engine, path)
+
+
+async def _engine(path: str) -> dict[str, Any]:
+    model = EngineModel(Path(path), EngineSettings(slots=AGENTS))
+    tallies = [Tally(), Tally()]
+    requests = recorded()
+
+    async def worker(tally: Tally, some: list[Request]) -> None:
+        while some:
+            request = some.pop(0)
+            reply = await model.generate(request)
+            tally.take(request, reply.text, reply.tokens_out, reply.tokens_in, reply.tokens_cached)
+
+    found: dict[str, Any] = {}
     async with trio.open_nursery() as nursery:
         await nursery.start(model.run)
         await model.ready()
-        for when in ("first", "steady"):
-            replies: list[Any] = []
+        for tally, some in zip(tallies, (requests[:WARM], requests[WARM:]), strict=True):
             began = time.perf_counter()
-            async with trio.open_nursery() as agents:
-                for i in range(6):
-                    agents.start_soon(agent, f"agent{i}", replies)
-            found[when] = {
-                "tokens": sum(each.tokens_out for each in replies),
-                "seconds": time.perf_counter() - began,
-                "valid": sum(each.value is not None for each in replies),
-                "evaluated": 1 - sum(each.tokens_cached for each in replies) / sum(each.tokens_in for each in replies),
-            }
-        for when in ("pair_cold", "pair_warm"):
+            async with trio.open_nursery() as workers:
+                for _ in range(AGENTS):
+                    workers.start_soon(worker, tally, some)
+            tally.seconds = time.perf_counter() - began
+        pairs = []
+        for pair in PAIRS:
             began = time.perf_counter()
-            await model.likelihood(Likelihood(agent="agent1", prefix=PREFIX, continuations=PAIR))
-            found[when] = time.perf_counter() - began
+            await model.likelihood(Likelihood(agent="scorer", prefix=PREFIX, continuations=pair))
+            pairs.append(time.perf_counter() - began)
+        found = {"pair_cold": pairs[0], "pair": median(pairs[1:])}
         nursery.cancel_scope.cancel()
+    return found | {"first": tallies[0].facts(), "steady": tallies[1].facts()}
+
+
+def _child(work: Callable[[], dict[str, Any]], channel: Any) -> None:
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
+    channel.send(work())
+
+
+def alone(work: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+    """In a process of its own, in the environment that the engine has as well."""
+    context = multiprocessing.get_context("spawn")
+    receive, send = context.Pipe(False)
+    child = context.Process(target=_child, args=(work, send))
+    child.start()
+    send.close()
+    try:
+        found: dict[str, Any] = receive.recv()
+    except EOFError:
+        raise SystemExit(f"{work} died") from None
+    child.join()
     return found
 
 
+def contestants(path: str, copy: str | None) -> dict[str, Callable[[], dict[str, Any]]]:
+    """Who takes part, by name."""
+    found: dict[str, Callable[[], dict[str, Any]]] = {"naive, behind a lock": partial(naive, path)}
+    try:
+        import xllamacpp  # noqa: F401
+    except ImportError:
+        print("xllamacpp isn't installed: the server is left out", file=sys.stderr)
+    else:
+        found["xllamacpp's server, unified KV"] = partial(server, path, True)
+        found["xllamacpp's server"] = partial(server, path, False)
+    found["engine"] = partial(engine, path)
+    if copy is not None:
+        found["naive on the engine's copy"] = partial(naive, copy)
+        if "xllamacpp's server" in found:
+            found["xllamacpp's server on the engine's copy"] = partial(server, copy, False)
+        found["engine on its copy"] = partial(engine, copy)
+    return found
+
+
+def summed(rounds: list[dict[str, Any]], when: str) -> dict[str, float]:
+    """All rounds of a contestant together."""
+    return {key: sum(each[when][key] for each in rounds) for key in rounds[0][when]}
+
+
+def table(results: dict[str, list[dict[str, Any]]]) -> str:
+    """One Markdown table."""
+    rate = {}
+    for name, rounds in results.items():
+        steady = summed(rounds, "steady")
+        rate[name] = steady["tokens"] / steady["seconds"]
+    first = next(iter(rate))
+    slow_pair = median(each["pair"] for each in results[first])
+    rows = ["| | tokens/s | × naive | prompt evaluated | valid JSON | likelihood pair |", "|---|---|---|---|---|---|"]
+    for name, rounds in results.items():
+        steady = summed(rounds, "steady")
+        share = f"{1 - steady['cached'] / steady['prompt']:.0%}" if steady["cached"] else "–"
+        pair = f"{median(each['pair'] for each in rounds) * 1000:.0f} ms" if "pair" in rounds[0] else "–"
+        if "pair_cold" in rounds[0]:
+            pair += f" (1/{slow_pair / median(each['pair'] for each in rounds):.0f})"
+        rows.append(
+            f"| {name} | {rate[name]:.1f} | {rate[name] / rate[first]:.1f} | {share} "
+            f"| {steady['valid']:.0f}/{steady['asked']:.0f} | {pair} |"
+        )
+    return "\n".join(rows)
+
+
 def main() -> None:
-    """Run both and print."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--slots", type=int, default=6)
+    """Run all and print."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--requests", choices=["small", "full"], default="full")
+    parser.add_argument("--most", type=int, default=30, help="so many requests")
+    parser.add_argument("--rounds", type=int, default=2)
     parser.add_argument("--model", default="auto")
+    parser.add_argument(
+        "--spin", action="store_true", help="waiting threads spin, for all: on a machine without other work"
+    )
+    parser.add_argument("--only", action="append", help="contestants whose name holds this")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
-    os.environ.setdefault("OMP_WAIT_POLICY", "passive")
-    path = models.choose(options.model).path
-    context = multiprocessing.get_context("spawn")
-    receive, send = context.Pipe(False)
-    child = context.Process(target=naive, args=(str(path), send))
-    child.start()
-    send.close()
-    one = receive.recv()
-    child.join()
-    other = trio.run(ours, path, options.slots)
-    if options.json:
-        json.dump({"naive": one, "engine": other}, sys.stdout, indent=1)
-        return
-    rate = one["tokens"] / one["seconds"]
-    print(f"{'':24}{'tokens/s':>9}{'ratio':>7}{'valid':>7}{'prompt evaluated':>18}")
-    print(f"{'naive, behind a lock':24}{rate:9.1f}{1:7.1f}{one['valid']:4}/12{'':>18}")
-    for when in ("first", "steady"):
-        now = other[when]["tokens"] / other[when]["seconds"]
-        share = f"{other[when]['evaluated']:.0%}"
-        print(f"{f'engine, {when} round':24}{now:9.1f}{now / rate:7.1f}{other[when]['valid']:4}/12{share:>18}")
-    for when in ("pair_cold", "pair_warm"):
-        share = f"1/{one['pair'] / other[when]:.0f}"
-        print(f"likelihood {when}: {other[when] * 1000:.0f} ms, naive {one['pair'] * 1000:.0f} ms: {share}")
+    os.environ[REQUESTS], os.environ[MOST] = options.requests, str(options.most)
+    if options.spin:
+        os.environ["GOMP_SPINCOUNT"] = "100000"
+    # All get what the engine gives itself: waiting threads that sleep.
+    os.environ.update({key: value for key, value in environment().items() if key.startswith(("OMP", "GOMP"))})
+    file = models.choose(options.model)
+    with tempfile.TemporaryDirectory() as folder:
+        made = trio.run(swift.prepare, file, EngineSettings(), Path(folder)).file
+        copy = str(made.path) if made.path != file.path else None
+        taking_part = contestants(str(file.path), copy)
+        if options.only:
+            taking_part = {name: work for name, work in taking_part.items() if any(o in name for o in options.only)}
+        results: dict[str, list[dict[str, Any]]] = {name: [] for name in taking_part}
+        for _ in range(options.rounds):
+            for name, work in taking_part.items():
+                began = time.perf_counter()
+                results[name].append(alone(work))
+                print(f"{name}: {time.perf_counter() - began:.0f} s", file=sys.stderr)
+    print(json.dumps(results, indent=1) if options.json else table(results))
 
 
 if __name__ == "__main__":

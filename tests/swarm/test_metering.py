@@ -86,6 +86,21 @@ def test_tokens_by_what_became_of_them() -> None:
     assert found["tokens_out"] == 90
 
 
+def test_likelihoods_are_shared_so_a_late_vote_wastes_none() -> None:
+    """Three scorers judge a draft; the one who was charged for the weighing comes too late for the quorum of two."""
+    meter = Meter(Clock())
+    plan = new_plan()
+    won = making.draft(plan, "ann")
+    making.vote(won, "eva", 80, approve=True)
+    making.accept(plan, won)
+    won.accepted_at = 55
+    late = making.op(Vote(proposal=won.op.id, approve=True, marks=won.votes["eva"].body.marks), "flo", 70)
+    meter.charge(Cost(agent="flo", kind="likelihood", tokens_in=100))
+    meter.charge(Cost(agent="flo", kind="judge", tokens_out=20))
+    meter.said("flo", [late])
+    assert meter.summary([plan])["tokens_by_fate"] == {"used": 100, "rivals": 0, "unused": 20}
+
+
 def test_a_draft_that_the_winner_refines_was_of_use() -> None:
     meter = Meter(Clock())
     plan = new_plan()
