@@ -136,7 +136,8 @@ def fate(plan: Plan, op: Op, shared: bool = False) -> str:
     if isinstance(body, Vote):
         return _vote_fate(plan, op, body, shared)
     if isinstance(body, Result):
-        return "used" if any(task.result is op for task in list(plan.tasks.values())) else "unused"
+        results = [task.result.id for task in list(plan.tasks.values()) if task.result is not None]
+        return "used" if op.id in results else "unused"
     return "used"
 
 

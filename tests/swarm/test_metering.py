@@ -74,7 +74,8 @@ def test_tokens_by_what_became_of_them() -> None:
     making.result(task, "Done.")
     assert task.result is not None
     spend(meter, "dan", 200)
-    meter.said("dan", [making.op(Claim(task=task.id), "dan"), task.result])
+    # The agent's own copy of the op: the plan that is asked at the end holds another.
+    meter.said("dan", [making.op(Claim(task=task.id), "dan"), msgspec.structs.replace(task.result)])
     spend(meter, "ann", 5)
     ann.dropped()
     spend(meter, "ann", 7, cancelled=True)
