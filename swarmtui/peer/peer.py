@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 import random
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
 
 import trio
@@ -212,6 +212,10 @@ class Peer:
         self._spread.say(ops)
         await trio.lowlevel.checkpoint()
         return ops
+
+    def take(self, ops: Iterable[Op]) -> int:
+        """Take ops that another peer of this program holds. Returns how many were new and are kept."""
+        return self._store.take(ops, limited=False)
 
     async def settled(self, plan_id: OpId) -> None:
         """Wait until this peer may speak in a plan: after a restart or a stop it first hears what it has missed.

@@ -31,6 +31,7 @@ from .member import Member
 from .metering import Account, Meter
 from .models import Chosen, Models
 from .networks import Networks
+from .sharing import share
 
 GONE_SECONDS = 30.0
 MAX_LOCAL_AGENTS = 24
@@ -97,6 +98,7 @@ class Crew:
                 if self._gateway == "operator":
                     self._operator = Operator((await self._join("operator", "you")).peer)
                 await nursery.start(self._camera.run)
+                nursery.start_soon(share, lambda: [member.peer for member in self._living()], observer.peer)
                 started()
                 await self._catch_up()
                 for role, count in agents:
