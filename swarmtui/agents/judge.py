@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from dataclasses import replace
 from statistics import fmean
 from typing import Any, Literal
 from weakref import WeakKeyDictionary
@@ -16,17 +16,19 @@ from . import judging
 from .judging import Emphasis, Gains, Verdict
 from .language import language_of, strange
 from .prompting import Neutral, critique_schema, fill, is_small, listed, marks_schema
-from .scale import UNKNOWN, Scale, measure
+from .scale import LEAST_TRUST, UNKNOWN, Scale, measure
 from .settings import AgentSettings
 from .wording import cut, one_line
 
 PATIENCE_WITH_LIKELIHOOD = 2
 """Failures after which a model isn't asked for likelihoods any more."""
+LEAST_KIN, MOST_KIN = 3, 8
+"""Steps of lists that are searched for paraphrased repeats: fewer leave nothing to compare with, more cost too much."""
 ADVICE_TOKENS = 80
 ADVICE_CHARACTERS = 240
 
-_scales: WeakKeyDictionary[Model, dict[tuple[str, str], Scale]] = WeakKeyDictionary()
-"""Model → (prefix, language) → its scale. Facts about a model, which all its judges share."""
+_scales: WeakKeyDictionary[Model, dict[tuple[str, str, str], Scale]] = WeakKeyDictionary()
+"""Model → (its name, prefix, language) → its scale. Facts about a model, which all its judges share."""
 
 
 def nobody(text: str) -> None:
@@ -82,36 +84,44 @@ class Judge:
         Raises:
             ModelError: the model failed, or knows no likelihoods.
         """
-        gains = await self.weigh(title, steps, urgency)
+        gains = await self._together(title, steps, await self.weigh(title, steps, urgency), urgency)
         return judging.by_likelihood(title, steps, gains, self._emphasis, enough)
 
     async def weigh(self, title: str, steps: Sequence[str], urgency: Urgency = Urgency.VOTE) -> Gains:
-        """Take the likelihoods that the formula needs.
+        """Take the likelihoods that weighing the steps needs (`judging.weigh`), each by itself.
 
         Raises:
             ModelError: the model failed, or knows no likelihoods.
         """
-        prompts = self._settings.prompts.scorer
-        ask = partial(self._ask, urgency)
-        (goal_given_steps,) = await ask(fill(prompts.given_steps, {"steps": listed(steps)}), [title])
-        (goal_alone,) = await ask(prompts.given_no_steps, [title])
+        known = self._settings.prompts.scorer.neutral
         given = await self._after(title, steps, urgency)
-        own = language_of(prompts.neutral, title, steps)
-        neutral = own or prompts.neutral[0]
-        alone = [await self._after(task, steps, urgency) for task in neutral.steps]
+        own = language_of(known, title, steps)
+        alone = [await self._after(task, steps, urgency) for task in (own or known[0]).steps]
         return Gains(
-            goal_given_steps=goal_given_steps,
-            goal_alone=goal_alone,
             steps_given_goal=tuple(given),
             steps_alone=tuple(map(fmean, zip(*alone, strict=True))),
             scale=UNKNOWN if own is None else await self._scale(own, urgency),
-            strange=frozenset(i for i, step in enumerate(steps) if strange(prompts.neutral, own, step)),
+            strange=frozenset(i for i, step in enumerate(steps) if strange(known, own, step)),
         )
+
+    async def _together(self, title: str, steps: Sequence[str], gains: Gains, urgency: Urgency) -> Gains:
+        """Add the likelihoods of the list as a whole."""
+        prompts = self._settings.prompts.scorer
+        (goal_given_steps,) = await self._ask(urgency, fill(prompts.given_steps, {"steps": listed(steps)}), [title])
+        (goal_alone,) = await self._ask(urgency, prompts.given_no_steps, [title])
+        after: dict[tuple[int, int], float] = {}
+        if gains.scale.trust > LEAST_TRUST and LEAST_KIN <= len(steps) <= MOST_KIN:
+            for i, step in enumerate(steps):
+                others = [j for j in range(len(steps)) if j != i]
+                found = await self._ask(urgency, fill(prompts.given_step, {"step": step}), [steps[j] for j in others])
+                after |= {(i, j): value for j, value in zip(others, found, strict=True)}
+        return replace(gains, goal_given_steps=goal_given_steps, goal_alone=goal_alone, steps_given_step=after)
 
     async def _scale(self, language: Neutral, urgency: Urgency) -> Scale:
         """How strongly the model speaks in a language: measured at the first draft in it."""
         known = _scales.setdefault(self._model, {})
-        key = (self._settings.prompts.scorer.given_goal, language.language)
+        # By name, too: which model an agent's is may change.
+        key = (self._model.name, self._settings.prompts.scorer.given_goal, language.language)
         if key not in known:
             steps = [step for its in language.steps.values() for step in its]
             weighed = {

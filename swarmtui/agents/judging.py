@@ -21,15 +21,15 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 from swarmtui.plan.ops import Marks, PeerId
 
 from .drafts import alike, repeats, restates
 from .scale import SURE, Scale
-from .wording import cut, nats, words
+from .wording import cut, nats
 
 Emphasis: TypeAlias = Literal["specific", "distinct", "complete"]
 EMPHASES: tuple[Emphasis, ...] = ("specific", "distinct", "complete")
@@ -45,6 +45,11 @@ CONCRETE, CONCRETE_GAIN, CONCRETE_WIDTH = 0.52, 0.12, 0.04
 """Content of a step that's half concrete, half vague; how much more if gains are believed, as they count too; how
 blurred: all as shares of the content of reference steps."""
 STRANGE = 0.3
+"""What's left of the weight of a step in another language."""
+TWIN, TWIN_WIDTH, TWIN_COST = 1.6, 0.16, 0.5
+"""Where two steps are as likely one as not, as a share of the gain of steps that fit; how blurred; what it costs."""
+LIKELY_TWIN = 0.5
+"""Steps that are more surely one are named in the critique."""
 WEAK = 0.4
 """A step of less weight is named in the critique."""
 CALIBRATION = 2.0
@@ -54,15 +59,17 @@ CALIBRATION = 2.0
 class Gains:
     """Mean log probabilities per token, as a model gave them."""
 
-    goal_given_steps: float
-    goal_alone: float
     steps_given_goal: tuple[float, ...]
     steps_alone: tuple[float, ...]
     """Each the mean over the neutral tasks."""
+    goal_given_steps: float = 0.0
+    goal_alone: float = 0.0
+    steps_given_step: Mapping[tuple[int, int], float] = field(default_factory=dict)
+    """(i, j) → of step j as another way to say step i; empty if that wasn't asked."""
     scale: Scale = SURE
     """What the model's figures mean in this language."""
     strange: frozenset[int] = frozenset()
-    """Indexes of steps that are in another language than the rest."""
+    """Indexes of steps that are in another language than the task."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,11 +98,16 @@ def by_likelihood(
         enough: fewest steps of a complete list.
     """
     weights = weigh(title, steps, gains)
-    raw = (_specific(weights), _distinct(title, steps, enough), _complete(title, steps, weights, gains, enough))
+    pairs = twins(steps, gains)
+    distinct = _distinct(title, steps, enough) * (1 - TWIN_COST * max(pairs.values(), default=0.0))
+    raw = (_specific(weights), distinct, _complete(title, steps, weights, gains, enough))
     specific, distinct, complete = (100 * value**CALIBRATION for value in raw)
     marks = emphasised(specific, distinct, complete, emphasis)
     weak = sorted((i for i, weight in enumerate(weights) if weight < WEAK), key=lambda i: weights[i])
-    return Verdict(marks, critique(title, steps, weak, enough))
+    vague = {i for i, step in enumerate(steps) if _says(step, gains, i) < 0.5}
+    same = [pair for pair in pairs if pairs[pair] > LIKELY_TWIN]
+    found = critique(title, steps, weak, enough, vague, gains.strange, same)
+    return Verdict(marks, found)
 
 
 def by_word(
@@ -113,13 +125,17 @@ def by_word(
 def weigh(title: str, steps: Sequence[str], gains: Gains) -> list[float]:
     """How surely each step belongs to the task and says something, 0 to 1."""
     weights = []
-    for i, (step, given, alone) in enumerate(zip(steps, gains.steps_given_goal, gains.steps_alone, strict=True)):
-        gain = nats(step, given - alone)
-        weight = fits(gain, gains.scale) * concrete(gain - nats(step, alone), gains.scale)
+    for i, step in enumerate(steps):
+        gain = nats(step, gains.steps_given_goal[i] - gains.steps_alone[i])
+        weight = fits(gain, gains.scale) * _says(step, gains, i)
         if i in gains.strange:
             weight *= STRANGE
         weights.append(0.0 if restates(step, title) else weight)
     return weights
+
+
+def _says(step: str, gains: Gains, i: int) -> float:
+    return concrete(nats(step, gains.steps_given_goal[i] - 2 * gains.steps_alone[i]), gains.scale)
 
 
 def fits(gain: float, scale: Scale) -> float:
@@ -133,6 +149,27 @@ def concrete(content: float, scale: Scale) -> float:
     if not scale.content:
         return 1.0
     return _logistic((content / scale.content - CONCRETE - CONCRETE_GAIN * scale.trust) / CONCRETE_WIDTH)
+
+
+def twins(steps: Sequence[str], gains: Gains) -> dict[tuple[int, int], float]:
+    """How surely two steps (earlier, later) say the same in other words, 0 to 1.
+
+    By how much likelier each is as another way to say the other than as another way to say the rest, in nats.
+    """
+    after, count = gains.steps_given_step, len(steps)
+    if not after:
+        return {}
+
+    def drawn(i: int, j: int) -> float:
+        rest = [after[k, j] for k in range(count) if k not in (i, j)]
+        return nats(steps[j], after[i, j] - sum(rest) / len(rest))
+
+    middle, width = TWIN * gains.scale.gain, TWIN_WIDTH * gains.scale.gain
+    return {
+        (i, j): gains.scale.trust * _logistic((drawn(i, j) + drawn(j, i) - middle) / width)
+        for j in range(count)
+        for i in range(j)
+    }
 
 
 def _specific(weights: Sequence[float]) -> float:
@@ -184,21 +221,36 @@ def emphasised(specific: float, distinct: float, complete: float, emphasis: Emph
     return Marks(**{name: max(0, min(100, round(value))) for name, value in values.items()})
 
 
-def critique(title: str, steps: Sequence[str], weak: Sequence[int], enough: int) -> str:
+def critique(
+    title: str,
+    steps: Sequence[str],
+    weak: Sequence[int],
+    enough: int,
+    vague: Collection[int] = (),
+    foreign: Collection[int] = (),
+    same: Sequence[tuple[int, int]] = (),
+) -> str:
     """What's wrong, naming the steps; '' if nothing is.
 
     Args:
         title: the task's.
         steps: their titles.
-        weak: indexes of steps that hardly belong to the task, the weakest first.
+        weak: indexes of steps of little weight, the weakest first.
         enough: fewest steps of a complete list.
+        vague: indexes of steps that say nothing particular.
+        foreign: indexes of steps in another language.
+        same: pairs of steps that seem to say the same in other words.
     """
-    said = [f"Step {j + 1} repeats step {i + 1}." for i, j in repeats(steps, title)]
+    plain = repeats(steps, title)
+    said = [f"Step {j + 1} repeats step {i + 1}." for i, j in plain]
+    said += [f"Step {j + 1} seems to say the same as step {i + 1}." for i, j in same if (i, j) not in plain]
     idle = _idle(title, steps)
     said += [f"Step {i + 1} only says the task again." for i, step in enumerate(steps) if restates(step, title)]
     for i in [i for i in weak if i not in idle][:3]:
         name = cut(steps[i], 80)
-        if len(words(steps[i])) <= 2:
+        if i in foreign:
+            said.append(f'Step {i + 1} ("{name}") is in another language.')
+        elif i in vague:
             said.append(f'Step {i + 1} ("{name}") is vague: say what exactly.')
         else:
             said.append(f'Step {i + 1} ("{name}") has little to do with the task.')

@@ -87,6 +87,8 @@ class ScorerPrompts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Likelihood prefix before the goal, knowing the steps."""
     given_no_steps: str
     """… knowing no steps."""
+    given_step: str
+    """Likelihood prefix before a step that may be another one said again."""
     neutral: Annotated[tuple[Neutral, ...], Meta(min_length=1)]
     """Tasks to compare with; the first for any language."""
 

@@ -12,9 +12,11 @@ from dataclasses import dataclass
 from typing import Annotated, Literal, TypeAlias
 
 import msgspec
+import trio
 from msgspec import Meta
+from msgspec.structs import replace
 
-from swarmtui.llm.model import ModelError
+from swarmtui.llm.model import Likelihood, Model, ModelError, Reply, Request
 from swarmtui.plan.ops import MAX_STEPS, Title
 
 from .judge import Judge
@@ -130,6 +132,37 @@ async def can_be_read(judge: Judge) -> bool:
     except ModelError:
         return False
     return True
+
+
+class Remembered:
+    """A model that remembers every likelihood: the splits of one goal have most of their steps in common."""
+
+    def __init__(self, model: Model) -> None:
+        self._model = model
+        self._known: dict[str, dict[str, float]] = {}
+        self._turns: dict[str, trio.Lock] = {}
+
+    @property
+    def name(self) -> str:
+        return self._model.name
+
+    @property
+    def tokens_per_second(self) -> float:
+        return self._model.tokens_per_second
+
+    async def generate(self, request: Request, on_text: Callable[[str], None] | None = None) -> Reply:
+        """See `Model.generate`."""
+        return await self._model.generate(request, on_text)
+
+    async def likelihood(self, request: Likelihood) -> list[float]:
+        """See `Model.likelihood`."""
+        known = self._known.setdefault(request.prefix, {})
+        async with self._turns.setdefault(request.prefix, trio.Lock()):
+            new = [text for text in dict.fromkeys(request.continuations) if text not in known]
+            if new:
+                found = await self._model.likelihood(replace(request, continuations=new))
+                known.update(zip(new, found, strict=True))
+        return [known[text] for text in request.continuations]
 
 
 def tabulate(marked: Sequence[Marked], method: Method, pass_mark: int) -> list[Row]:

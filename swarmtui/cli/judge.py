@@ -7,6 +7,7 @@ import math
 import signal
 import sys
 import time
+from collections import deque
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 SHOWN_BAD = 20
 """Bad lines that are named one by one."""
 HEADS = ("ranked", "pass", "specific", "distinct", "complete", "mean")
+AT_ONCE = 4
+"""Splits that are being marked at the same time: as many as an engine has slots."""
 EVERY_S = 10.0
 """How often progress is told where it can't be redrawn."""
 
@@ -63,11 +66,12 @@ class Outcome:
 @click.command(epilog=EXAMPLES)
 @click.argument("file", type=click.Path(path_type=Path, allow_dash=True))
 @click.option("--written", is_flag=True, help="Also ask the model to write marks, for comparison (slow).")
+@click.option("--goals", type=click.IntRange(1), metavar="N", help="Only the splits of the first N goals.")
 @click.option("--each", is_flag=True, help="Show each split's marks and critique, too.")
 @click.option("--json", "as_json", is_flag=True, help="Everything as one JSON object.")
 @click.option("--quiet", "-q", is_flag=True, help="No progress on stderr.")
 @options.common
-def judge(file: Path, written: bool, each: bool, as_json: bool, quiet: bool) -> int:
+def judge(file: Path, written: bool, goals: int | None, each: bool, as_json: bool, quiet: bool) -> int:
     """Mark the splits in FILE ("-": stdin) and show how often the good one of a goal outranks its flawed ones."""
     from swarmtui.cli.running import log_to_file
 
@@ -78,6 +82,9 @@ def judge(file: Path, written: bool, each: bool, as_json: bool, quiet: bool) -> 
         raise Failure(
             f"no split in {file} can be marked", 'a line is {"goal": …, "flaw": null or a name, "steps": […]}'
         )
+    if goals is not None:
+        wanted = list(dict.fromkeys(item.split.goal for item in found))[:goals]
+        found = [item for item in found if item.split.goal in wanted]
     log_to_file(settings)
     outcome = _run(settings, found, bad, written, Ticker(sys.stderr, len(found), quiet))
     if outcome.failure is not None:
@@ -163,6 +170,7 @@ def _run(settings: Config, found: Sequence[Numbered], bad: list[Bad], written: b
     finally:
         ticker.close()
     outcome.seconds = time.monotonic() - began
+    outcome.marked.sort(key=lambda each: each.line)
     outcome.bad.sort(key=lambda each: each.line)
     return outcome
 
@@ -189,26 +197,35 @@ async def _trial(settings: Config, found: Sequence[Numbered], written: bool, out
         await nursery.start(watch)
         ticker.say("loading the model")
         try:
-            prompts = Prompts.load(prompts_dir())
+            own = prompts_dir()
+            prompts = Prompts.load(own if own.is_dir() else None)
             model = await Models(settings, Meter(), nursery).take(settings.model)
         except (PromptError, SwarmError) as error:
             outcome.failure = Failure(error, getattr(error, "remedy", ""))
             nursery.cancel_scope.cancel()
             return
         outcome.model = model.name
-        one = Judge(model, AgentSettings(name="judge", prompts=prompts), None)
+        one = Judge(trial.Remembered(model), AgentSettings(name="judge", prompts=prompts), None)
         readable = await trial.can_be_read(one)
         if readable:
             outcome.methods = [trial.LIKELIHOOD, trial.WRITTEN, trial.CHECKED] if written else [trial.LIKELIHOOD]
         else:
             outcome.methods = [trial.WRITTEN, trial.CHECKED]
             outcome.note = f"{model.name} tells no likelihoods: it's asked to write marks"
-        for number, split in enumerate(found, 1):
-            try:
-                outcome.marked.append(await trial.mark(one, split, outcome.methods))
-            except ModelError as error:
-                outcome.bad.append(trial.Bad(split.line, str(error)))
-            ticker.done(number)
+        waiting = deque(found)
+
+        async def work() -> None:
+            while waiting:
+                split = waiting.popleft()
+                try:
+                    outcome.marked.append(await trial.mark(one, split, outcome.methods))
+                except ModelError as error:
+                    outcome.bad.append(trial.Bad(split.line, str(error)))
+                ticker.done(len(outcome.marked) + len(outcome.bad))
+
+        async with trio.open_nursery() as workers:
+            for _ in range(AT_ONCE):
+                workers.start_soon(work)
         nursery.cancel_scope.cancel()
 
 

@@ -21,10 +21,17 @@ GOOD, STRANGE = 1.0, 0.1
 """Gains per token of a step that belongs to its task, and of one that doesn't."""
 
 
-def judged(steps: list[str], gains: list[float], cover: float = 1.2, emphasis: Emphasis | None = None) -> Verdict:
+def judged(
+    steps: list[str],
+    gains: list[float],
+    cover: float = 1.2,
+    emphasis: Emphasis | None = None,
+    after: dict[tuple[int, int], float] | None = None,
+) -> Verdict:
     alone = tuple(-6.5 for _ in steps)
     given_goal = tuple(-6.5 + gain for gain in gains)
-    return judging.by_likelihood(TASK, steps, Gains(-3.0 + cover, -3.0, given_goal, alone), emphasis)
+    found = Gains(given_goal, alone, -3.0 + cover, -3.0, after or {})
+    return judging.by_likelihood(TASK, steps, found, emphasis)
 
 
 def test_a_good_list_passes_and_nothing_is_said_against_it() -> None:
@@ -48,6 +55,17 @@ def test_every_flaw_fails_and_is_named(steps: list[str], gains: list[float], sai
     verdict = judged(steps, gains)
     assert verdict.marks.mean < 60
     assert said in verdict.critique
+
+
+def test_a_repeat_in_other_words_costs_and_is_named() -> None:
+    """Each is much likelier as another way to say the other than as another way to say the rest."""
+    steps = [*STEPS[:3], "Obtain permission to sell food and have the hygiene checked"]
+    after = {(i, j): -5.0 for i in range(4) for j in range(4) if i != j}
+    assert judged(steps, [GOOD] * 4, after=after).marks == judged(steps, [GOOD] * 4).marks
+    after |= {(1, 3): -4.0, (3, 1): -4.0}
+    verdict = judged(steps, [GOOD] * 4, after=after)
+    assert verdict.critique == "Step 4 seems to say the same as step 2."
+    assert verdict.marks.distinct < 40
 
 
 def test_scorers_differ_in_what_they_look_at() -> None:
@@ -77,6 +95,6 @@ def test_written_marks_are_corrected_by_what_is_plain() -> None:
 def test_marks_stay_marks_whatever_the_texts(
     steps: list[str], title: str, first: float, second: float, emphasis: Emphasis
 ) -> None:
-    gains = Gains(first, second, tuple(first for _ in steps), tuple(second for _ in steps))
+    gains = Gains(tuple(first for _ in steps), tuple(second for _ in steps), first, second)
     marks = judging.by_likelihood(title, steps, gains, emphasis).marks
     assert all(0 <= mark <= 100 for mark in (marks.specific, marks.distinct, marks.complete))
