@@ -347,7 +347,7 @@ class EngineModel:
         self.context, self.loaded, self.state = message.context, 1.0, "ready"
         for each in message.notices:
             self._notice(each)
-        if self._notebook is not None and message.prefill:
+        if self._notebook is not None and message.speeds:
             self._notebook.write(
                 tuning.key(self._path, self._settings), tuning.Measured(message.prefill, tuple(message.speeds))
             )

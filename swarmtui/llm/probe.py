@@ -86,7 +86,7 @@ def probe(
         measure=True,
     )
     report = probe_file(order, patience_s)
-    if report.ok and notebook is not None:
+    if report.speeds and notebook is not None:
         measured = tuning.Measured(report.read_per_second, report.speeds)
         notebook.write(tuning.key(file.path, numbers), measured)
     return msgspec.structs.replace(report, file=file, trouble=made.trouble)
