@@ -54,7 +54,7 @@ def test_the_help_lists_the_commands_and_loads_nothing_heavy(flag: str) -> None:
         "heavy = {'textual', 'libp2p', 'trio', 'llama_cpp', 'numpy', 'rich', 'msgspec'} & set(sys.modules)\n"
         "sys.exit(f'loaded: {heavy}' if heavy else 0)\n"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=150, check=False)
     assert done.returncode == 0, done.stderr
     for name, (_, _, text) in COMMANDS.items():
         assert f"{name} " in done.stdout
@@ -64,12 +64,12 @@ def test_the_help_lists_the_commands_and_loads_nothing_heavy(flag: str) -> None:
 @pytest.mark.parametrize("module", ["swarmtui.cli.run", "swarmtui.cli.observe", "swarmtui.swarm", "swarmtui.doctor"])
 def test_what_needs_no_screen_loads_no_textual(module: str) -> None:
     code = f"import sys, {module}; sys.exit(any(m in sys.modules for m in ('textual', 'llama_cpp')))"
-    assert subprocess.run([sys.executable, "-c", code], timeout=60, check=False).returncode == 0
+    assert subprocess.run([sys.executable, "-c", code], timeout=150, check=False).returncode == 0
 
 
 def test_the_screen_loads_no_llama() -> None:
     code = "import sys, swarmtui.ui.app, swarmtui.swarm; sys.exit('llama_cpp' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", code], timeout=60, check=False).returncode == 0
+    assert subprocess.run([sys.executable, "-c", code], timeout=150, check=False).returncode == 0
 
 
 def test_the_version(capsys: pytest.CaptureFixture[str]) -> None:
@@ -251,7 +251,7 @@ def test_a_damaged_journal_is_told(tmp_path: Path, capsys: pytest.CaptureFixture
 
 def test_a_reader_that_has_seen_enough_is_no_error(tmp_path: Path) -> None:
     command = f"{sys.executable} -m swarmtui config show | head -n 1"
-    done = subprocess.run(command, shell=True, capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(command, shell=True, capture_output=True, text=True, timeout=150, check=False)
     assert "Traceback" not in done.stderr
     assert "Exception" not in done.stderr
 
@@ -262,7 +262,7 @@ def test_completion_knows_the_commands() -> None:
         env={"_SWARMTUI_COMPLETE": "bash_complete", "COMP_WORDS": "swarmtui ob", "COMP_CWORD": "1", "PATH": ""},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=150,
         check=False,
     )
     assert "observe" in done.stdout

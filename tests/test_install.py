@@ -30,7 +30,7 @@ def call(*command: str, **env: str) -> subprocess.CompletedProcess[str]:
         env={**os.environ, **env},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=150,
         check=False,
         stdin=subprocess.DEVNULL,
     )

@@ -32,7 +32,7 @@ from .mutate import spoil_bytes
 from .watching import nothing_unforeseen
 
 TOPIC = "swarmtui/1/fuzz"
-DEADLINE = 60.0
+DEADLINE = 150.0
 KEYS = [create_new_key_pair(bytes([n]) * 32) for n in range(60, 68)]
 
 

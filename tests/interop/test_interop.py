@@ -31,7 +31,7 @@ from swarmtui.view import SwarmView
 from .vectors import picture
 
 HERE = Path(__file__).parent
-DEADLINE_S = 90.0
+DEADLINE_S = 150.0
 Known = dict[str, Any]
 
 

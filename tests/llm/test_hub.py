@@ -321,7 +321,7 @@ def test_the_command_stops_cleanly_goes_on_and_tells_the_name(here, tmp_path, mo
     try:
         assert here.held.wait(60)
         child.send_signal(signal.SIGINT)
-        out, err = child.communicate(timeout=60)
+        out, err = child.communicate(timeout=150)
     finally:
         child.kill()
     assert (child.returncode, out) == (130, "")
@@ -331,13 +331,13 @@ def test_the_command_stops_cleanly_goes_on_and_tells_the_name(here, tmp_path, mo
     here.go_on.set()
     here.hold_after = 0
     child = command(here, tmp_path, "get", "ada/tiny-GGUF:q8_0")
-    out, err = child.communicate(timeout=60)
+    out, err = child.communicate(timeout=150)
     assert child.returncode == 0, err
     assert out.strip() == str(tmp_path / "own/ada--tiny-GGUF/tiny-Q8_0.gguf")
     assert "use it: swarmtui --model tiny-Q8_0" in err
     assert TOKEN not in out + err
     child = command(here, tmp_path, "--json", "--model", "tiny-q8")
-    facts = json.loads(child.communicate(timeout=60)[0])
+    facts = json.loads(child.communicate(timeout=150)[0])
     assert [(each["name"], each["source"]) for each in facts["models"] if each["chosen"]] == [
         ("tiny-Q8_0", "own folder")
     ]
@@ -346,12 +346,12 @@ def test_the_command_stops_cleanly_goes_on_and_tells_the_name(here, tmp_path, mo
 def test_the_command_lists_and_fails_in_one_line(here, tmp_path, model):
     here.repositories["ada/tiny-GGUF"] = {"tiny-Q8_0.gguf": model}
     child = command(here, tmp_path, "get", "--list", "ada/tiny-GGUF")
-    out, err = child.communicate(timeout=60)
+    out, err = child.communicate(timeout=150)
     assert child.returncode == 0, err
     assert err.splitlines()[1].split() == ["*", "Q8_0", "0.5", "GB"] or "Q8_0" in err
     assert not here.transfers()
     child = command(here, tmp_path, "get", "ada/missing")
-    out, err = child.communicate(timeout=60)
+    out, err = child.communicate(timeout=150)
     assert (child.returncode, out) == (1, "")
     assert len(err.splitlines()) == 1
     assert "there is no repository ada/missing" in err

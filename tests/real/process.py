@@ -18,7 +18,7 @@ from typing import Any
 
 from swarmtui.plan.envelope import Identity
 
-ANSWER_S = 30.0
+ANSWER_S = 120.0
 QUIET = {"agents.decomposers": 0, "agents.scorers": 0, "agents.executors": 0}
 RULES = {"policy.quorum": 2, "policy.lease_s": 5, "policy.patience_s": 10, "policy.settle_ms": 300}
 

@@ -60,7 +60,7 @@ class Terminal:
             self._tmux("send-keys", *([] if key in ("Enter", "Escape", "Tab", "Down", "Up") else ["-l"]), key)
             time.sleep(0.05)  # a person's pace: a burst of keys after Escape would be one escape sequence
 
-    def until(self, true: Callable[[str], object], seconds: float = 60.0) -> str:
+    def until(self, true: Callable[[str], object], seconds: float = 150.0) -> str:
         """The first screen that satisfies, or fail with the last one."""
         end = time.monotonic() + seconds
         while time.monotonic() < end:

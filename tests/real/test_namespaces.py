@@ -46,12 +46,12 @@ def test_a_partition_between_two_hosts_heals(tmp_path: Path, cable: Cable, loss:
         for host in hosts:
             host.start([other.address for other in hosts if other is not host])
         for host in hosts:
-            host.ask(seconds=60)
-        hosts[0].ask("goal Plan a party", 60)
+            host.ask(seconds=150)
+        hosts[0].ask("goal Plan a party", 150)
         _until(hosts, lambda states: all(state["done"] for state in states))
         cable.plug("down")
-        hosts[1].ask("goal Plan a feast", 60)
-        hosts[0].ask("goal Plan a walk", 60)
+        hosts[1].ask("goal Plan a feast", 150)
+        hosts[0].ask("goal Plan a walk", 150)
         # Each side learns of its own goal alone, and does what it can.
         _until(hosts, lambda states: all(len(state["done"]) == 2 for state in states))
         assert len({state["fingerprint"] for state in (host.ask() for host in hosts)}) == 2

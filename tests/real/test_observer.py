@@ -16,7 +16,7 @@ from swarmtui.swarm import Swarm
 from .terminal import own_folders
 
 pytestmark = pytest.mark.real
-DEADLINE_S = 90.0
+DEADLINE_S = 150.0
 
 
 def test_a_late_observer_in_another_process_shows_the_same_and_has_sent_nothing(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from swarmtui.peer.peer import Card, Peer
 from swarmtui.plan.envelope import Identity, seal
 from swarmtui.plan.ops import Goal, Note, Op, Steer
 
-DEADLINE = 60.0
+DEADLINE = 150.0
 
 
 class Counted(Libp2pNetwork):

@@ -24,7 +24,7 @@ from swarmtui.peer.network import Event
 
 pytestmark = pytest.mark.real
 ROOT = Path(__file__).parents[2]
-DEADLINE = 40.0
+DEADLINE = 150.0
 
 
 class Process:

@@ -41,7 +41,7 @@ def processes(*those: Process) -> Iterator[None]:
 def until(process: Process, true: Callable[[State], object]) -> State:
     end = time.monotonic() + DEADLINE_S
     while True:
-        state = process.ask(seconds=60)
+        state = process.ask(seconds=150)
         if true(state):
             return state
         assert time.monotonic() < end, state
@@ -54,7 +54,7 @@ def test_killed_again_and_again_it_does_nothing_twice(tmp_path: Path) -> None:
     seen: list[State] = []
     with processes(one):
         one.start([])
-        one.ask("goal Plan a party", 60)
+        one.ask("goal Plan a party", 150)
         for number in range(3):
             before = until(
                 one,
@@ -63,7 +63,7 @@ def test_killed_again_and_again_it_does_nothing_twice(tmp_path: Path) -> None:
             assert not all(before["done"].values())
             one.kill()
             one.start([])
-            after = one.ask(seconds=60)
+            after = one.ask(seconds=150)
             assert set(before["work"]) <= set(after["work"]), "what was done is back from the journal at once"
             seen.append(before)
         last = until(one, lambda state: all(state["done"].values()) and len(state["agents"]) == 6)
@@ -118,9 +118,9 @@ def test_a_torn_journal_is_set_aside_and_filled_again_by_another_process(tmp_pat
     two.flags |= QUIET
     with processes(one, two):
         two.start([])
-        two.ask(seconds=60)
+        two.ask(seconds=150)
         one.start([two.address])
-        one.ask("goal Plan a party", 60)
+        one.ask("goal Plan a party", 150)
         work: dict[str, list[str]] = {}
         for number, damage in enumerate((wal_torn, torn, flipped, no_database)):
             until(two, lambda state: len(counting(state)) > len(work))  # noqa: B023

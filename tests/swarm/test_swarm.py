@@ -21,7 +21,7 @@ from swarmtui.plan.state import State
 from swarmtui.swarm import Swarm, SwarmError
 from swarmtui.view import AgentView, SwarmView
 
-DEADLINE_S = 60.0
+DEADLINE_S = 180.0
 
 
 def settings(folder: Path, **flags: object) -> Config:

@@ -84,7 +84,7 @@ class Driver:
         self.app.refresh_view()
         await self.settle()
 
-    async def until(self, true: Callable[[], bool], seconds: float = 20.0) -> None:
+    async def until(self, true: Callable[[], bool], seconds: float = 90.0) -> None:
         """Wait for something that another thread does."""
         async with asyncio.timeout(seconds):
             while not true():

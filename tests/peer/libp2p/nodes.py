@@ -18,7 +18,7 @@ from swarmtui.peer.libp2p.host import LeanHost, SafeSwarm, guarded, make_host
 from swarmtui.peer.libp2p.mesh import MESHSUB
 from swarmtui.peer.network import Event, Frame, Joined, Left
 
-DEADLINE = 30.0
+DEADLINE = 120.0
 """How long an event may take before a test fails. Far above what it takes, for slow machines."""
 
 
