@@ -118,7 +118,9 @@ class PolicyConfig(Section, frozen=True):
     settle_ms: Annotated[
         int,
         _doc(
-            "Milliseconds that an executor waits after its claim, to see whether another was earlier.", ge=0, le=60_000
+            "Least milliseconds between an executor's claim and its result, to see whether another was earlier.",
+            ge=0,
+            le=60_000,
         ),
     ] = 1_000
     skills: Annotated[tuple[str, ...], _doc("Skills that steps may ask for.")] = (DEFAULT_SKILL,)

@@ -3,7 +3,7 @@ nothing that presence says decides what a plan is, and nobody waits for it witho
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -36,6 +36,12 @@ class Crowd:
     def doing(self, doing: str, subject: str, *, but: PeerId) -> int:
         """How many others say that they do this now."""
         return sum(item.doing == doing and item.subject == subject for peer, item in self.busy.items() if peer != but)
+
+    def free(self, role: str, busy: Collection[str]) -> frozenset[PeerId]:
+        """The living peers of a role that don't say that they're at one of these."""
+        return frozenset(
+            peer for peer in self.of(role) if (said := self.busy.get(peer)) is None or said.doing not in busy
+        )
 
 
 def crowd(presences: Iterable[tuple[PeerId, Heard]], now: float, myself: tuple[PeerId, str]) -> Crowd:

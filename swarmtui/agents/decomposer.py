@@ -15,7 +15,7 @@ from .agent import Agent, Choice, Job, TaskKey
 from .crowd import Crowd, scorers
 from .drafting import Drafter, Order
 from .prompting import Angle
-from .ranking import best_first, judged, rank, standing, undecided
+from .ranking import among_first, best_first, judged, rank, standing, undecided
 
 LOOK_AGAIN_S = 5.0
 DEFER_S = (20.0, 120.0)
@@ -123,7 +123,12 @@ class Decomposer(Agent):
             if wants(plan, task, self.peer_id, crowd, (plan.id, task.id) not in impatient):
                 await self._draft(wanted)
 
-        return Choice(Job(plan, task, "drafting", run, lambda: self._useful(wanted), self.settings.hesitate_s))
+        crowd = self.crowd(now)
+        missing = 1 if wanted.base else plan.policy.rivals - len(standing(task))
+        missing -= crowd.doing("drafting", task.title, but=self.peer_id)
+        at_once = among_first(crowd.free(self.role, ("drafting",)), self.peer_id, task.id, missing)
+        hesitate = 0.0 if at_once else self.settings.hesitate_s
+        return Choice(Job(plan, task, "drafting", run, lambda: self._useful(wanted), hesitate))
 
     def _impatient(self, tasks: list[tuple[Plan, Task]], now: float) -> frozenset[TaskKey]:
         """Tasks at which the number of drafts hasn't changed for so long that others' promises don't count any more."""

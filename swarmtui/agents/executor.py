@@ -15,7 +15,7 @@ from swarmtui.plan.state import Plan, State, Task
 
 from .agent import Agent, Choice, Job
 from .crowd import Crowd
-from .ranking import rank
+from .ranking import among_first, rank
 from .wording import cut
 from .work import Worker
 
@@ -184,6 +184,8 @@ class Executor(Agent):
         self._worker = Worker(self.model, self.settings)
         self._claim: Op | None = None
         """The claim that the job at hand rests on."""
+        self._settled_at = 0.0
+        """When rival claims will have arrived, by my own clock. Work begins before, nothing is said of it."""
 
     def interests(self, plan: Plan, task: Task) -> bool:
         return task.live and task.state in (State.READY, State.CLAIMED)
@@ -214,8 +216,11 @@ class Executor(Agent):
     def _job(self, work: Work) -> Job:
         plan, task = work.plan, work.task
         self._claim = task.holder if work.how == "resume" else None
+        self._settled_at = 0.0
         doing = ("working" if task.leaf else "merging") if work.how == "resume" else "claiming"
-        hesitate = 0.0 if work.how == "resume" else self.settings.hesitate_s / 3
+        idle = self.crowd(trio.current_time()).free(self.role, BUSY)
+        at_once = work.how == "resume" or among_first(idle, self.peer_id, task.id, 1)
+        hesitate = 0.0 if at_once else self.settings.hesitate_s / 3
 
         async def run() -> None:
             if work.how != "resume" and not await self._take(work):
@@ -247,18 +252,15 @@ class Executor(Agent):
         return follows and task.holder.author in self.holders.distrusted
 
     async def _take(self, work: Work) -> bool:
-        """Claim, wait for rival claims to arrive, say whether it's mine."""
+        """Claim, and say whether it's mine as far as can be known at once."""
         plan, task = work.plan, work.task
         now = trio.current_time()
         again = _work(plan, task, self.peer_id, self.skills, lambda p, t: self._free(p, t, now))
         if again is None or again.how == "resume" or plan.paused:
             return False
         (self._claim,) = await self.say(plan, Claim(task=task.id, prior=again.prior))
-        await trio.sleep(plan.policy.settle_ms / 1000)
-        if self._holds(plan, task):
-            return True
-        self.shun((plan.id, task.id), self.rng.uniform(1.0, 3.0))
-        return False
+        self._settled_at = trio.current_time() + plan.policy.settle_ms / 1000
+        return self._holds(plan, task)
 
     async def _do_work(self, plan: Plan, task: Task, claim: Op) -> None:
         self.show("working" if task.leaf else "merging", task.title)
@@ -271,7 +273,11 @@ class Executor(Agent):
                 if tries == self.settings.retries:
                     raise
                 await trio.sleep(self.rng.uniform(0.5, 1.5) * 2**tries)
-        await self.say(plan, Result(claim=claim.id, output=output))
+        await trio.sleep_until(self._settled_at)
+        if self._holds(plan, task):
+            await self.say(plan, Result(claim=claim.id, output=output))
+        else:
+            self.shun((plan.id, task.id), self.rng.uniform(1.0, 3.0))
 
     async def dropped(self, job: Job, why: str) -> None:
         if why in ("paused", "leaving"):

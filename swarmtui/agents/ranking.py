@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterable
 from fractions import Fraction
 
 from swarmtui.plan.ops import PeerId, Policy, TaskId, Vote
@@ -60,3 +61,11 @@ def judged(policy: Policy, drafts: list[Draft], voters: int) -> bool:
 def rank(peer: PeerId, task: TaskId) -> bytes:
     """An order of tasks that differs from peer to peer."""
     return hashlib.sha256(peer.encode() + task).digest()
+
+
+def among_first(peers: Iterable[PeerId], me: PeerId, task: TaskId, count: int) -> bool:
+    """Whether I'm one of the `count` peers for whom this task comes first: those begin at once, the others hesitate.
+
+    All reckon alike who hear the same, so the first seldom do the same twice though they don't wait for each other.
+    """
+    return sum(rank(peer, task) < rank(me, task) for peer in peers if peer != me) < count
