@@ -292,18 +292,18 @@ async def run(args: argparse.Namespace, tell: Callable[[str], None]) -> str:
     async with started(args.model) as inner:
         bench = Bench(Counted(inner), args.seed)
         with trio.move_on_after(args.minutes * 60) as limit:
-            if await trial.can_be_read(bench.judge):
-                tell(f"{inner.name}: judging {args.splits.name}")
-                judge = await accuracy(bench, args.splits)
             # In turns, so that a run that is cut short has something of both.
             plans, others = goals()[: args.goals], goals(languages=True)[: args.languages]
             for number in range(max(len(plans), len(others))):
                 for goal in plans[number : number + 1]:
-                    tell(goal.title)
+                    tell(f"{time.monotonic() - began:.0f} s: {goal.title}")
                     await bench.goal(goal)
                 for goal in others[number : number + 1]:
-                    tell(goal.title)
+                    tell(f"{time.monotonic() - began:.0f} s: {goal.title}")
                     tongues.append((goal.language, *await bench.tongue(goal)))
+            if await trial.can_be_read(bench.judge):
+                tell(f"{inner.name}: judging {args.splits.name}")
+                judge = await accuracy(bench, args.splits)
         if limit.cancelled_caught:
             tell(f"stopped after {args.minutes} minutes: the table holds what was measured by then")
         return table(bench, tongues, judge, time.monotonic() - began)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import tomllib
 from collections.abc import AsyncIterator, Callable
@@ -91,11 +92,11 @@ class Counted:
 
 @asynccontextmanager
 async def started(spec: str) -> AsyncIterator[Model]:
-    """The model that `--model` means, running.
+    """The model that `--model` means, running; `SWARMTUI_LLM_THREADS` and the like count.
 
     Raises:
         SwarmError: it can't be used.
     """
     async with trio.open_nursery() as nursery:
-        yield await Models(load({}), Meter(), nursery).take(spec)
+        yield await Models(load({}, os.environ), Meter(), nursery).take(spec)
         nursery.cancel_scope.cancel()
