@@ -100,7 +100,7 @@ def test_markup_in_a_flaw_is_only_text(tmp_path: Path, capsys: pytest.CaptureFix
 def test_a_signal_ends_it_with_what_there_is(number: signal.Signals, code: int, tmp_path: Path) -> None:
     file = tmp_path / "splits.jsonl"
     # So many that it can't end by itself before the signal comes.
-    file.write_bytes(SPLITS.read_bytes() * 5_000)
+    file.write_bytes(SPLITS.read_bytes() * 500)
     command = [sys.executable, "-m", "swarmtui", "judge", str(file), "--model", "scripted"]
     environment = os.environ | {"PYTHONPATH": str(Path(__file__).parent.parent)}
     with subprocess.Popen(
