@@ -49,6 +49,7 @@ class Judge:
         self._settings = settings
         self._emphasis: Emphasis | None = emphasis
         self._refused = 0
+        self._asked = model.name
 
     async def __call__(self, plan: Plan, task: Task, draft: Draft, write: Callable[[str], None], seed: int) -> Verdict:
         """Judge a draft. Cancellation leaves nothing behind.
@@ -59,6 +60,9 @@ class Judge:
         steps = [one_line(step.title) for step in draft.steps]
         title, goal = one_line(task.title), one_line(plan.goal.title)
         urgency = Urgency.VOTE if draft.votes else Urgency.FIRST_VOTE
+        if self._model.name != self._asked:
+            # The agent was given another model: what the old one couldn't, this one may.
+            self._asked, self._refused = self._model.name, 0
         if self._refused < PATIENCE_WITH_LIKELIHOOD:
             try:
                 verdict = await self.read(title, steps, enough(plan), urgency)
