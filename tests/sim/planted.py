@@ -102,9 +102,9 @@ def _(patch: Patch) -> None:
 def _(patch: Patch) -> None:
     """an author's vote on its own draft counts"""
 
-    def vote(self: PlanBook, op: Any, body: Any, on: bool, changes: Any) -> None:
+    def vote(self: PlanBook, op: Any, body: Any, changes: Any) -> None:
         ballot = self._ballots[body.proposal]
-        ballots.put_vote(ballot, op, body.approve, on, self._allowed)
+        ballots.put_vote(ballot, op, body.approve, self._allowed)
         self._touch(ballot.node, changes)
         self._decide(ballot, changes)
 
@@ -116,9 +116,9 @@ def _(patch: Patch) -> None:
     """the latest vote counts: a reject takes an approval back"""
     real = ballots.put_vote
 
-    def put_vote(ballot: Any, op: Any, approve: bool, on: bool, allowed: Any) -> Any:
-        told = real(ballot, op, approve, on, allowed)
-        if approve or not on or op.author not in ballot.firsts:
+    def put_vote(ballot: Any, op: Any, approve: bool, allowed: Any) -> Any:
+        told = real(ballot, op, approve, allowed)
+        if approve or op.author not in ballot.firsts:
             return told
         del ballot.firsts[op.author]
         ballot.approvals.pop(op.author, None)
@@ -168,20 +168,18 @@ def _(patch: Patch) -> None:
 def _(patch: Patch) -> None:
     """`prior` is forgotten: nobody can follow a holder"""
     real = Work.put_claim
-    patch.setattr(Work, "put_claim", lambda self, key, prior, on: real(self, key, b"", on))
+    patch.setattr(Work, "put_claim", lambda self, key, prior: real(self, key, b""))
 
 
 @bug("sim", "partition reorder")
 def _(patch: Patch) -> None:
     """claims stand in the order in which they arrive"""
 
-    def put_claim(self: Work, key: Any, prior: Any, on: bool) -> None:
+    def put_claim(self: Work, key: Any, prior: Any) -> None:
         followers = self.followers = self.followers or {}
-        rest = [claim for claim in self.claims if claim != key]
-        self.claims = (*rest, key) if on else tuple(rest)
+        self.claims = (*self.claims, key)
         if prior:
-            rest = [claim for claim in followers.get(prior, ()) if claim != key]
-            followers[prior] = (*rest, key) if on else tuple(rest)
+            followers[prior] = (*followers.get(prior, ()), key)
 
     patch.setattr(Work, "put_claim", put_claim)
     patch.setattr(rules, "_first_from", lambda claims, hlc: next((c for c in claims if c[0] >= hlc), None))
@@ -202,7 +200,7 @@ def _(patch: Patch) -> None:
 @bug("sim", scene="a failing model")
 def _(patch: Patch) -> None:
     """the operator's retry is ignored"""
-    patch.setattr(Work, "retried_at", property(lambda self: -1))
+    patch.setattr(Work, "put_retry", lambda self, at: None)
 
 
 @bug("fold")
@@ -223,8 +221,8 @@ def _(patch: Patch) -> None:
     """releases don't count as attempts"""
     real = Work.put_release
 
-    def put_release(self: Work, claim: bytes, at: Any, on: bool) -> None:
-        real(self, claim, at, on)
+    def put_release(self: Work, claim: bytes, key: Any) -> None:
+        real(self, claim, key)
         self.released = {}
 
     patch.setattr(Work, "put_release", put_release)
@@ -235,8 +233,8 @@ def _(patch: Patch) -> None:
     """what is only given back counts as a failure"""
     real = Work.put_release
 
-    def put_release(self: Work, claim: bytes, key: Any, on: bool) -> None:
-        real(self, claim, (*key[:2], True), on)
+    def put_release(self: Work, claim: bytes, key: Any) -> None:
+        real(self, claim, (*key[:2], True))
 
     patch.setattr(Work, "put_release", put_release)
 

@@ -58,14 +58,12 @@ def hunted(bug: Bug) -> Iterator[tuple[int, Scenario]]:
 
 
 def found_in_swarms(bug: Bug) -> str:
-    """Which rule noticed it, and in which seed; and the same seed is good without it."""
+    """Which rule noticed it, and in which seed; and the same seed is good without it. A patch that doesn't fit the code
+    any more ends in an exception, which finds nothing."""
     for number, each in hunted(bug):
         with pytest.MonkeyPatch.context() as patch:
             bug.plant(patch)
-            try:
-                rules = {violation.rule for violation in run(each, oracle=oracle).violations}
-            except Exception as error:
-                rules = {type(error).__name__}
+            rules = {violation.rule for violation in run(each, oracle=oracle).violations}
         if rules:
             sound = run(each, oracle=oracle).violations
             assert not sound, f"without the bug: {sound}"
@@ -90,14 +88,11 @@ def found_in_histories(bug: Bug) -> str:
         with pytest.MonkeyPatch.context() as patch:
             ops = with_twins(told(rng.randbytes(rng.randint(60, 400))), rng)
             bug.plant(patch)
-            try:
-                mixed = rng.sample(ops, len(ops))
-                replica = Replica()
-                for op in mixed:
-                    replica.add(op)
-                pictures = {plan: replica.picture(plan) for plan in replica.plans}
-            except Exception as error:
-                return f"property tests: {type(error).__name__} (history {number + 1})"
+            mixed = rng.sample(ops, len(ops))
+            replica = Replica()
+            for op in mixed:
+                replica.add(op)
+            pictures = {plan: replica.picture(plan) for plan in replica.plans}
         if pictures != naive.pictures(ops):
             sound = Replica()
             sound.add_many(mixed)
