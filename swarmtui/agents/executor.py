@@ -260,7 +260,10 @@ class Executor(Agent):
             return False
         (self._claim,) = await self.say(plan, Claim(task=task.id, prior=again.prior))
         self._settled_at = trio.current_time() + plan.policy.settle_ms / 1000
-        return self._holds(plan, task)
+        if self._holds(plan, task):
+            return True
+        self.shun((plan.id, task.id), self.rng.uniform(1.0, 3.0))  # else it would claim again at once, without end
+        return False
 
     async def _do_work(self, plan: Plan, task: Task, claim: Op) -> None:
         self.show("working" if task.leaf else "merging", task.title)
