@@ -311,7 +311,6 @@ def command(here, tmp_path, *arguments):
         stderr=subprocess.PIPE,
         text=True,
         env=env,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # what runs in the background ignores it
     )
 
 
