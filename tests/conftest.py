@@ -21,7 +21,7 @@ settings.register_profile(
 settings.register_profile("thorough", max_examples=2_000, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
 
-# A shell's background job is born deaf to Ctrl-C and hands that on; tests of what Ctrl-C does need children that hear it.
+# A background job of a shell is deaf to Ctrl-C, and so are its children; tests of what Ctrl-C does need some that hear.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
