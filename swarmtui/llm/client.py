@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
@@ -14,10 +13,10 @@ from swarmtui.llm.desk import Desk, Ticket
 from swarmtui.llm.machine import EngineNumbers, EngineSettings
 from swarmtui.llm.memo import Memo
 from swarmtui.llm.model import Cost, Likelihood, ModelError, Reply, Request
+from swarmtui.llm.rate import Rate
 from swarmtui.llm.tuning import Notebook
 from swarmtui.llm.vigil import PATIENCE_S, TICK_S, Vigil
 
-RATE_WINDOW_S = 5.0
 FIRST_PAUSE_S, LAST_PAUSE_S = 0.5, 30.0
 GOODBYE_S = 2.0
 START_S = 60.0
@@ -72,7 +71,7 @@ class EngineModel:
         self._outgoing: trio.MemorySendChannel[wire.ToEngine] | None = None
         self._desk = Desk()
         self._numbers = 0
-        self._rates: deque[tuple[float, int]] = deque()
+        self._rate = Rate()
         self._memo = Memo()
         self._opened = trio.Event()
         self._refusal: ModelError | None = None
@@ -115,10 +114,7 @@ class EngineModel:
     @property
     def tokens_per_second(self) -> float:
         """Tokens generated per second, over the last five."""
-        now = trio.current_time()
-        while self._rates and self._rates[0][0] < now - RATE_WINDOW_S:
-            self._rates.popleft()
-        return sum(count for _, count in self._rates) / RATE_WINDOW_S
+        return self._rate.tokens_per_second
 
     async def run(self, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
         """Keep an engine running until cancelled; then it's ended and all waiting requests fail.
@@ -332,7 +328,7 @@ class EngineModel:
         elif isinstance(message, wire.Refused):
             self._refuse(message.reason, message.remedy)
         elif isinstance(message, wire.Piece):
-            self._rates.append((trio.current_time(), message.tokens))
+            self._rate.add(message.tokens)
             ticket = self._desk.sent(message.id)
             if ticket is not None and message.text:
                 ticket.hear(message.text)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import random
 import re
-from collections import deque
 from collections.abc import Callable
 from typing import Any
 
@@ -13,9 +12,9 @@ import trio
 
 from swarmtui.llm import grammar
 from swarmtui.llm.model import Likelihood, ModelError, Reply, Request
+from swarmtui.llm.rate import Rate
 
 PIECE_WORDS = 6
-RATE_WINDOW_S = 5.0
 CHARS_PER_TOKEN = 4
 MAX_TOPIC = 48
 
@@ -70,7 +69,7 @@ class ScriptedModel:
         self._pace = tokens_per_second / max(slow, 1e-9)
         self._fail_rate = fail_rate
         self._asked = 0
-        self._rates: deque[tuple[float, int]] = deque()
+        self._rate = Rate()
         self.notices: list[str] = []
         self.state = "ready"
 
@@ -82,10 +81,7 @@ class ScriptedModel:
     @property
     def tokens_per_second(self) -> float:
         """Tokens written per second, over the last five."""
-        now = trio.current_time()
-        while self._rates and self._rates[0][0] < now - RATE_WINDOW_S:
-            self._rates.popleft()
-        return sum(count for _, count in self._rates) / RATE_WINDOW_S
+        return self._rate.tokens_per_second
 
     async def run(self, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
         """Nothing has to run; sleeps until cancelled, as an engine's client would."""
@@ -140,7 +136,7 @@ class ScriptedModel:
         for at in range(0, len(words), PIECE_WORDS):
             piece = "".join(words[at : at + PIECE_WORDS])
             await trio.sleep(_tokens(piece) / self._pace)
-            self._rates.append((trio.current_time(), _tokens(piece)))
+            self._rate.add(_tokens(piece))
             if on_text is not None and piece:
                 on_text(piece)
 

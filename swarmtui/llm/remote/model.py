@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import Any, Literal, TypeAlias, TypeVar
@@ -14,6 +13,7 @@ import trio
 from swarmtui.llm import grammar
 from swarmtui.llm.fair import FairQueue
 from swarmtui.llm.model import Likelihood, ModelError, Reply, Request
+from swarmtui.llm.rate import Rate
 from swarmtui.llm.remote import answers
 from swarmtui.llm.remote.address import Address
 from swarmtui.llm.remote.http import READ_S, EndpointError, Line
@@ -28,7 +28,6 @@ TRIES = 5
 FIRST_PAUSE_S, LAST_PAUSE_S = 1.0, 30.0
 """Between tries; it doubles."""
 MEETING_TRIES = 3
-RATE_WINDOW_S = 5.0
 CHARACTERS_PER_TOKEN = 4
 
 Form: TypeAlias = Literal["json_schema", "json_object", "prompt"]
@@ -73,7 +72,7 @@ class RemoteModel:
         self._form = 0
         self._counts_usage = True
         self._llama_server = False
-        self._rates: deque[tuple[float, int]] = deque()
+        self._rate = Rate()
         self._opened = trio.Event()
         self._refusal: ModelError | None = None
         self._standing: list[str] = []
@@ -101,10 +100,7 @@ class RemoteModel:
     @property
     def tokens_per_second(self) -> float:
         """Tokens written per second, over the last five."""
-        now = trio.current_time()
-        while self._rates and self._rates[0][0] < now - RATE_WINDOW_S:
-            self._rates.popleft()
-        return sum(count for _, count in self._rates) / RATE_WINDOW_S
+        return self._rate.tokens_per_second
 
     async def run(self, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
         """Meet the server, then keep the way to it open until cancelled. Never raises on its own."""
@@ -285,7 +281,7 @@ class RemoteModel:
                 finish, thought = ended or finish, thought or thinks
                 if text:
                     pieces.append(text)
-                    self._rates.append((trio.current_time(), 1))
+                    self._rate.add(1)
                     if on_text is not None:
                         on_text(text)
         except EndpointError as error:
