@@ -150,7 +150,8 @@ def parse(setting: Setting, text: str, name: str) -> Any:
             raise ConfigError(f"{name}: expected true or false, got {text!r}")
         return words[text.strip().lower()]
     if get_origin(base) is tuple:
-        parts = [part.strip() for part in text.split(",") if part.strip()]
+        listed = text.strip().removeprefix("[").removesuffix("]")  # as in the file, too
+        parts = [part.strip().strip("\"'") for part in listed.split(",") if part.strip()]
         return [int(p) if p.isdecimal() else p for p in parts] if get_args(base)[0] is int else parts
     if int in {get_args(part)[0] if get_args(part) else part for part in (base, *get_args(base))}:
         try:

@@ -131,6 +131,7 @@ def test_the_environment_can_set_every_kind_of_value() -> None:
         "SWARMTUI_SWARM_JOIN": "/ip4/127.0.0.1/tcp/1, /ip4/127.0.0.1/tcp/2",
         "SWARMTUI_POLICY_QUORUM": "all",
         "SWARMTUI_POLICY_FAN_OUT": "3,4",
+        "SWARMTUI_POLICY_SKILLS": "[\"write\", \"code\"]",
         "SWARMTUI_LLM_GPU_LAYERS": "-1",
         "SWARMTUI_DEBUG": "1",
     }
@@ -138,6 +139,7 @@ def test_the_environment_can_set_every_kind_of_value() -> None:
     assert (config.seed, config.model, config.swarm.mdns) == (7, "scripted", False)
     assert config.swarm.join == ("/ip4/127.0.0.1/tcp/1", "/ip4/127.0.0.1/tcp/2")
     assert (config.policy.quorum, config.policy.fan_out, config.llm.gpu_layers) == ("all", (3, 4), -1)
+    assert config.policy.skills == ("write", "code")
     assert load(env={"SWARMTUI_POLICY_QUORUM": "3"}).policy.quorum == 3
 
 
