@@ -114,11 +114,6 @@ def says_nothing(title: str, task: str) -> bool:
     return own in ("kana", "han", "hangul", "cyrillic", "greek") and script not in (own, "kana", "han")
 
 
-def is_latin(text: str) -> bool:
-    """Whether most letters of a text are Latin ones."""
-    return script_of(text) == "latin"
-
-
 def copies(title: str, texts: Iterable[str]) -> bool:
     """Whether a step is nearly one of these texts."""
     return any(covered(text, title) >= COPIED and covered(title, text) >= COPIED for text in texts)

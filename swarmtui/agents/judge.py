@@ -14,10 +14,10 @@ from swarmtui.plan.state import Draft, Plan, Task
 
 from . import judging
 from .judging import Emphasis, Gains, Verdict
-from .language import language_of, strange
 from .prompting import Neutral, critique_schema, fill, is_small, listed, marks_schema
 from .scale import LEAST_TRUST, UNKNOWN, Scale, measure
 from .settings import AgentSettings
+from .tongues import is_foreign
 from .wording import cut, one_line
 
 PATIENCE_WITH_LIKELIHOOD = 2
@@ -97,15 +97,17 @@ class Judge:
         Raises:
             ModelError: the model failed, or knows no likelihoods.
         """
-        known = self._settings.prompts.scorer.neutral
+        prompts = self._settings.prompts
         given = await self._after(title, steps, urgency)
-        own = language_of(known, title, steps)
+        language = prompts.language_of_task(title, steps)
+        known = prompts.scorer.neutral
+        own = next((each for each in known if each.language == language.name), None)
         alone = [await self._after(task, steps, urgency) for task in (own or known[0]).steps]
         return Gains(
             steps_given_goal=tuple(given),
             steps_alone=tuple(map(fmean, zip(*alone, strict=True))),
             scale=UNKNOWN if own is None else await self._scale(own, urgency),
-            strange=frozenset(i for i, step in enumerate(steps) if strange(known, own, step)),
+            strange=frozenset(i for i, step in enumerate(steps) if is_foreign(step, language, prompts.languages)),
         )
 
     async def _together(self, title: str, steps: Sequence[str], gains: Gains, urgency: Urgency) -> Gains:

@@ -68,11 +68,7 @@ class Neutral(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Tasks to compare with, in one language."""
 
     language: str
-    """Its code, e.g. "de"."""
-    words: tuple[str, ...]
-    """Little words that tell the language."""
-    letters: str
-    """Letters that tell it."""
+    """Its name in `languages.toml`."""
     steps: Annotated[dict[str, Annotated[tuple[str, ...], Meta(min_length=1)]], Meta(min_length=3)]
     """Task → steps that belong to it, and to none of the others."""
 
@@ -184,6 +180,13 @@ class Prompts:
     def language(self, text: str) -> Language:
         """The language of a goal: as its letters and little words tell; of Latin letters without any, unknown."""
         return language_of(text, self.languages) if text else UNKNOWN
+
+    def language_of_task(self, title: str, steps: Sequence[str]) -> Language:
+        """The language of a task: of its title, where its steps decide if that doesn't; of plain letters without a sign
+        the first, the prompts' own."""
+        text = " ".join([title, *steps])
+        found = language_of(title, self.languages, text)
+        return self.languages[0] if not found.name and text.isascii() else found
 
 
 FILES = ("angles", "decomposer", "executor", "languages", "scorer")

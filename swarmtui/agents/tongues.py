@@ -30,6 +30,8 @@ _SCRIPTS = (
 )
 KANA_SHARE = 8
 """Japanese mixes kana with Chinese characters: one letter in so many is enough."""
+AT_HOME = 4
+"""Other scripts than the Latin one take up names in Latin letters: one letter in so many of their own is enough."""
 LETTER_WEIGHT = 2
 PLAINLY = 2
 """A text is in another language if so many more of its words and letters tell that one: names alone don't."""
@@ -44,6 +46,8 @@ class Language(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Little words that tell it."""
     letters: str
     """Letters that tell it."""
+    also: str = ""
+    """Other letters of it, which don't tell it as they're as much another's: in a text in it they don't tell that."""
     ask: str = ""
     """Said to a model; empty for the language of the prompts themselves."""
     small: str = ""
@@ -59,11 +63,20 @@ UNKNOWN = Language(name="", script="", words=(), letters="")
 
 def script_of(text: str) -> str:
     """The script of most letters, '' without any or of one that isn't listed."""
+    return _most(_scripts(text))
+
+
+def _scripts(text: str) -> Counter[str]:
+    """How many letters of a text are of which script."""
     counts: Counter[str] = Counter()
     for char in text:
         if char.isalpha():
             code = ord(char)
             counts[next((name for name, low, high in _SCRIPTS if low <= code <= high), "")] += 1
+    return counts
+
+
+def _most(counts: Counter[str]) -> str:
     if not counts:
         return ""
     if counts["kana"] * KANA_SHARE >= counts["kana"] + counts["han"] > counts.total() // 2:
@@ -71,37 +84,49 @@ def script_of(text: str) -> str:
     return counts.most_common(1)[0][0]
 
 
-def language_of(text: str, known: Sequence[Language]) -> Language:
-    """The language of a text; UNKNOWN if no one of the known ones stands out."""
-    ranked = _ranked(text, known)
-    if len(ranked) == 1 or (ranked and ranked[0][0] > ranked[1][0]):
-        return ranked[0][1]
-    return UNKNOWN
+def language_of(text: str, known: Sequence[Language], more: str = "") -> Language:
+    """The language of a text; UNKNOWN if no one of the known ones stands out.
 
-
-def _ranked(text: str, known: Sequence[Language]) -> list[tuple[int, Language]]:
-    """The languages of the text's script, the surest first; of a script with one language only, that one."""
+    Args:
+        text: looked at first.
+        known: the languages there are.
+        more: text that decides between those that are alike likely by then.
+    """
     script = script_of(text)
+    likely = [language for language in known if language.script == script]
+    for part in (text, more):
+        likely = _surest(part, likely)
+    return likely[0] if len(likely) == 1 else UNKNOWN
+
+
+def _surest(text: str, languages: Sequence[Language]) -> list[Language]:
+    """Those of which there are most signs."""
+    sure = _sureness(text, languages)
+    return [language for one, language in zip(sure, languages, strict=True) if one == max(sure)]
+
+
+def _sureness(text: str, languages: Sequence[Language], but: str = "") -> list[int]:
+    """How much there is in a text that tells each language, leaving some letters out."""
     folded = text.casefold()
     said = Counter(_WORD.findall(folded))
-
-    def sureness(language: Language) -> int:
-        words = sum(said[word] for word in language.words)
-        return words + LETTER_WEIGHT * sum(folded.count(letter) for letter in language.letters)
-
-    found = [(sureness(language), language) for language in known if language.script == script]
-    return sorted(found, key=lambda item: -item[0])
+    return [
+        sum(said[word] for word in language.words)
+        + LETTER_WEIGHT * sum(folded.count(letter) for letter in language.letters if letter not in but)
+        for language in languages
+    ]
 
 
 def is_foreign(text: str, wanted: Language, known: Sequence[Language]) -> bool:
     """Whether a text is plainly not in the wanted language. Not if either can't be told."""
     if not wanted.name:
         return False
-    script = script_of(text)
+    counts = _scripts(text)
+    script = _most(counts)
     if {script, wanted.script} <= {"kana", "han"}:
         return False
     if script and script != wanted.script:
-        return True
-    ranked = _ranked(text, known)
-    own = next((sure for sure, language in ranked if language == wanted), 0)
-    return bool(ranked) and ranked[0][0] >= own + PLAINLY
+        kin = ("kana", "han") if wanted.script == "kana" else (wanted.script,)
+        return wanted.script == "latin" or sum(counts[each] for each in kin) * AT_HOME < counts.total()
+    (own,) = _sureness(text, [wanted])
+    others = [each for each in known if each.script == script and each != wanted]
+    return max(_sureness(text, others, wanted.letters + wanted.also), default=0) >= own + PLAINLY
