@@ -65,7 +65,7 @@ class Judge:
             self._asked, self._refused = self._model.name, 0
         if self._refused < PATIENCE_WITH_LIKELIHOOD:
             try:
-                verdict = await self.read(title, steps, enough(plan), urgency)
+                verdict = await self.read(title, steps, enough(plan), urgency, plan.policy.pass_mark)
             except ModelError:
                 self._refused += 1
             else:
@@ -76,7 +76,14 @@ class Judge:
         _, checked = await self.ask(title, steps, write, seed, goal, enough(plan), urgency)
         return checked
 
-    async def read(self, title: str, steps: Sequence[str], enough: int = 3, urgency: Urgency = Urgency.VOTE) -> Verdict:
+    async def read(
+        self,
+        title: str,
+        steps: Sequence[str],
+        enough: int = 3,
+        urgency: Urgency = Urgency.VOTE,
+        pass_mark: float = judging.MIDDLE,
+    ) -> Verdict:
         """Judge by likelihood, without generating.
 
         Args:
@@ -84,11 +91,21 @@ class Judge:
             steps: their titles, one line each.
             enough: fewest steps of a complete list.
             urgency: what waits for it.
+            pass_mark: only a list that reaches it is searched for paraphrased repeats, which can but lower its marks:
+                they're more than half of all likelihoods.
 
         Raises:
             ModelError: the model failed, or knows no likelihoods.
         """
         gains = await self._together(title, steps, await self.weigh(title, steps, urgency), urgency)
+        verdict = judging.by_likelihood(title, steps, gains, self._emphasis, enough)
+        if (
+            verdict.marks.mean < pass_mark
+            or gains.scale.trust <= LEAST_TRUST
+            or not LEAST_KIN <= len(steps) <= MOST_KIN
+        ):
+            return verdict
+        gains = replace(gains, steps_given_step=await self._pairs(steps, urgency))
         return judging.by_likelihood(title, steps, gains, self._emphasis, enough)
 
     async def weigh(self, title: str, steps: Sequence[str], urgency: Urgency = Urgency.VOTE) -> Gains:
@@ -115,13 +132,17 @@ class Judge:
         prompts = self._settings.prompts.scorer
         (goal_given_steps,) = await self._ask(urgency, fill(prompts.given_steps, {"steps": listed(steps)}), [title])
         (goal_alone,) = await self._ask(urgency, prompts.given_no_steps, [title])
+        return replace(gains, goal_given_steps=goal_given_steps, goal_alone=goal_alone)
+
+    async def _pairs(self, steps: Sequence[str], urgency: Urgency) -> dict[tuple[int, int], float]:
+        """Weigh each step as another way to say each other one."""
+        prompt = self._settings.prompts.scorer.given_step
         after: dict[tuple[int, int], float] = {}
-        if gains.scale.trust > LEAST_TRUST and LEAST_KIN <= len(steps) <= MOST_KIN:
-            for i, step in enumerate(steps):
-                others = [j for j in range(len(steps)) if j != i]
-                found = await self._ask(urgency, fill(prompts.given_step, {"step": step}), [steps[j] for j in others])
-                after |= {(i, j): value for j, value in zip(others, found, strict=True)}
-        return replace(gains, goal_given_steps=goal_given_steps, goal_alone=goal_alone, steps_given_step=after)
+        for i, step in enumerate(steps):
+            others = [j for j in range(len(steps)) if j != i]
+            found = await self._ask(urgency, fill(prompt, {"step": step}), [steps[j] for j in others])
+            after |= {(i, j): value for j, value in zip(others, found, strict=True)}
+        return after
 
     async def _scale(self, language: Neutral, urgency: Urgency) -> Scale:
         """How strongly the model speaks in a language: measured at the first draft in it."""

@@ -1,20 +1,8 @@
 """The marks: what plain looking and likelihoods say of a draft, as numbers from 0 to 100 and a critique. Pure.
 
-How a step is weighed: *gain* = how much likelier it is after the task than after neutral tasks, summed over the step
-(in nats, reckoned as mean gain per token × bytes / 4.2). Good steps gain 5 to 11, steps of other plans -1 to 5, vague
-ones less than 1. So its *weight* is logistic((gain - 3) / 2); 0 for a step that says the task again, half for one of
-two words or fewer. Then:
-
-- specific = 0.3 × the mean weight + 0.7 × the mean of the two lowest weights
-- distinct = 1 - 0.4 × the most that two steps share; at most 0.25 if two are nearly the same, or one is the task again;
-  in proportion less for fewer than three steps
-- complete = (1 - e^(-sum of weights / 1.6)) × (0.45 + 0.55 × logistic((cover - 0.4) / 0.5)), where cover is how much
-  likelier the task is after the steps than after none, per token; times 0.45 if fewer than three steps remain without
-  the repeated ones
-
-and each mark is 100 × that ** 1.8, which puts lists without a flaw mostly above 60 and others mostly below (measured
-with the bundled model; the table is in tests/agents/README.md). Gains being differences for the same text, those of
-other models are of like size.
+A step is weighed by how much likelier it is after its task than after neutral tasks, and by how much it says; the marks
+follow from the weights, the words that steps share, and how likely the list makes the task. The formula, its constants
+and how good it is stand in docs/judge.md.
 """
 
 from __future__ import annotations

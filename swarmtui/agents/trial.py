@@ -20,7 +20,7 @@ from swarmtui.llm.model import Likelihood, Model, ModelError, Reply, Request
 from swarmtui.plan.ops import MAX_STEPS, Title
 
 from .judge import Judge
-from .judging import Verdict
+from .judging import MIDDLE, Verdict
 from .wording import one_line
 
 MAX_LINE = 64 * 1024
@@ -108,7 +108,11 @@ def _split(line: bytes) -> Split:
 
 
 async def mark(
-    judge: Judge, found: Numbered, methods: Sequence[Method], write: Callable[[str], None] = lambda text: None
+    judge: Judge,
+    found: Numbered,
+    methods: Sequence[Method],
+    write: Callable[[str], None] = lambda text: None,
+    pass_mark: float = MIDDLE,
 ) -> Marked:
     """Let a judge mark a split, by each method.
 
@@ -118,7 +122,7 @@ async def mark(
     split = found.split
     verdicts: dict[Method, Verdict] = {}
     if LIKELIHOOD in methods:
-        verdicts[LIKELIHOOD] = await judge.read(split.goal, split.steps)
+        verdicts[LIKELIHOOD] = await judge.read(split.goal, split.steps, pass_mark=pass_mark)
     if WRITTEN in methods or CHECKED in methods:
         raw, checked = await judge.ask(split.goal, split.steps, write, seed=found.line)
         verdicts |= {name: verdict for name, verdict in ((WRITTEN, raw), (CHECKED, checked)) if name in methods}

@@ -218,7 +218,9 @@ async def _trial(settings: Config, found: Sequence[Numbered], written: bool, out
             while waiting:
                 split = waiting.popleft()
                 try:
-                    outcome.marked.append(await trial.mark(one, split, outcome.methods))
+                    outcome.marked.append(
+                        await trial.mark(one, split, outcome.methods, pass_mark=settings.policy.pass_mark)
+                    )
                 except ModelError as error:
                     outcome.bad.append(trial.Bad(split.line, str(error)))
                 ticker.done(len(outcome.marked) + len(outcome.bad))

@@ -10,6 +10,7 @@ import trio
 from swarmtui.agents import AgentSettings
 from swarmtui.agents.judge import Judge
 from swarmtui.agents.judging import Verdict
+from swarmtui.agents.settings import default_prompts
 from swarmtui.agents.trial import (
     CHECKED,
     LIKELIHOOD,
@@ -53,6 +54,21 @@ class Readable:
         self.asked.append(request)
         value = {"specific": 70, "distinct": 90, "complete": 200, "critique": "Say when."}
         return Reply(text="", value=value)
+
+
+class Knowing(Readable):
+    """Knows which steps belong to which task, so that it's trusted."""
+
+    def __init__(self, own: dict[str, tuple[str, ...]]) -> None:
+        super().__init__()
+        self._own = dict(default_prompts().scorer.neutral[0].steps) | own
+
+    async def likelihood(self, request: Likelihood) -> list[float]:
+        await super().likelihood(request)
+        task = request.prefix.split("\n")[0].removeprefix("Plan: ")
+        if task == "Steps:":
+            return [-2.0 for _ in request.continuations]
+        return [-5.0 if text in self._own.get(task, ()) else -6.5 for text in request.continuations]
 
 
 def test_a_good_line_is_read_with_its_number() -> None:
@@ -122,6 +138,29 @@ async def test_each_method_marks_a_split() -> None:
     assert found.verdicts[CHECKED].marks.distinct < 60
     for method in (LIKELIHOOD, CHECKED):
         assert "Step 3 repeats step 2." in found.verdicts[method].critique
+
+
+async def test_only_lists_that_pass_are_searched_for_paraphrased_repeats() -> None:
+    goal = "Open a small bakery"
+    good = (
+        "Choose a shop and sign the lease",
+        "Get the food licence from the health office",
+        "Buy ovens, mixers and shelving",
+        "Hire two people and train them for a week",
+    )
+    model = Knowing({goal: good})
+    judge = Judge(model, AgentSettings(), None)
+
+    async def searched(steps: tuple[str, ...], pass_mark: float) -> bool:
+        model.weighed.clear()
+        verdict = await judge.read(goal, steps, pass_mark=pass_mark)
+        found = any("In other words" in prefix for prefix, _ in model.weighed)
+        assert found == (verdict.marks.mean >= pass_mark)
+        return found
+
+    assert await searched(good, 60)
+    assert not await searched(good, 101)
+    assert not await searched((*good[:2], "Tune the piano of the music school", "Feed the cows before sunrise"), 60)
 
 
 async def test_what_was_weighed_is_remembered() -> None:
