@@ -141,7 +141,8 @@ class MemoryHub:
         return self._order
 
     def _way(self) -> float:
-        return self.rng.uniform(*self.faults.delay)
+        least, most = self.faults.delay
+        return least + (most - least) * self.rng.random()
 
     def _lost(self) -> bool:
         return self.faults.loss > 0 and self.rng.random() < self.faults.loss
@@ -151,22 +152,23 @@ class MemoryHub:
             self._networks[peer]._see(self.faults.notice_s)
 
     def _spread(self, source: MemoryNetwork, data: bytes) -> None:
+        frame = Frame(data, source.peer_id)
         for target in self.running():
             if not self.passes(source.peer_id, target):
                 continue
             copies = 2 if self.faults.duplicate and self.rng.random() < self.faults.duplicate else 1
             for _ in range(copies):
                 if not self._lost():
-                    self._send(source, self._networks[target], data)
+                    self._send(source, self._networks[target], frame)
 
-    def _send(self, source: MemoryNetwork, target: MemoryNetwork, data: bytes) -> None:
+    def _send(self, source: MemoryNetwork, target: MemoryNetwork, frame: Frame) -> None:
         due = trio.current_time() + self._way()
         if self.faults.reorder and self.rng.random() < self.faults.reorder:
             due += self.rng.uniform(0, 10 * self.faults.delay[1])
         else:
             due = max(due, source._last_due.get(target.peer_id, 0.0))
             source._last_due[target.peer_id] = due
-        target._due(due, self._stamp(), Frame(data, source.peer_id))
+        target._due(due, self._stamp(), frame)
 
     async def _ask(self, source: PeerId, target: PeerId, request: bytes) -> bytes:
         """Carry a request there and its answer back."""

@@ -12,8 +12,9 @@ presence carries `run`, drawn when its peer starts, and `count`, which grows wit
 
 from __future__ import annotations
 
-import statistics
-from collections import OrderedDict, deque
+import math
+from bisect import bisect_left, insort
+from collections import OrderedDict
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from functools import lru_cache
@@ -37,6 +38,8 @@ SILENT_AFTER = 3
 """Intervals without a presence after which a peer is dropped."""
 MAX_PEERS = 1_000
 """Presences kept; a swarm is smaller than that, a flood isn't."""
+RETIRED = 16
+"""Ended runs that are remembered of a peer."""
 FRESH_MS = 60_000
 MAX_SKEW_MS = 5_000
 
@@ -153,6 +156,11 @@ class Heard:
         """Silence after which the peer counts as gone."""
         return SILENT_AFTER * self.presence.every_ms / 1000
 
+    @property
+    def silent_from(self) -> float:
+        """From when on it counts as gone if nothing more is heard, by trio.current_time()."""
+        return self.at + self.patience_s
+
 
 @dataclass(slots=True, eq=False)
 class _Past:
@@ -160,7 +168,12 @@ class _Past:
 
     run: int
     count: int
-    retired: deque[int]
+    retired: tuple[int, ...] = ()
+    """Its latest runs that have ended."""
+
+    def retire(self) -> None:
+        """Its run has ended."""
+        self.retired = (*self.retired, self.run)[-RETIRED:]
 
 
 class Presences:
@@ -171,6 +184,11 @@ class Presences:
         self._now_ms = now_ms
         self.heard: dict[PeerId, Heard] = {}
         self._offsets: dict[PeerId, int] = {}
+        """How far each one's clock is ahead of ours, in ms."""
+        self._ordered: list[int] = []
+        """The same, sorted: each presence of somebody far away is compared with the median."""
+        self._silent_from = math.inf
+        """Until then nobody can have fallen silent."""
         self._past: OrderedDict[PeerId, _Past] = OrderedDict()
 
     def hear(self, presence: Presence, now: float, neighbours: Collection[PeerId]) -> str:
@@ -194,20 +212,26 @@ class Presences:
         if presence.leaving:
             self.drop(peer)
             return ""
-        self.heard[peer] = Heard(presence, now, peer in neighbours)
-        self._offsets[peer] = presence.at - self._now_ms()
+        heard = self.heard[peer] = Heard(presence, now, peer in neighbours)
+        self._silent_from = min(self._silent_from, heard.silent_from)
+        self._forget_offset(peer)
+        offset = self._offsets[peer] = presence.at - self._now_ms()
+        insort(self._ordered, offset)
         return ""
 
     def drop(self, peer: PeerId) -> None:
         """Forget a presence, but not which ones are old."""
         self.heard.pop(peer, None)
-        self._offsets.pop(peer, None)
+        self._forget_offset(peer)
 
     def drop_silent(self, now: float) -> list[PeerId]:
         """Drop those that haven't been heard for three of their intervals, and say which."""
-        silent = [peer for peer, heard in self.heard.items() if now - heard.at > heard.patience_s]
+        if now < self._silent_from:
+            return []
+        silent = [peer for peer, heard in self.heard.items() if now > heard.silent_from]
         for peer in silent:
             self.drop(peer)
+        self._silent_from = min((heard.silent_from for heard in self.heard.values()), default=math.inf)
         return silent
 
     def excuse(self, seconds: float) -> None:
@@ -218,10 +242,10 @@ class Presences:
     @property
     def skew_ms(self) -> int:
         """How far the median of the others' clocks is ahead of ours (of two in the middle, the one nearer to ours)."""
-        if not self._offsets:
+        offsets = self._ordered
+        if not offsets:
             return 0
-        offsets = list(self._offsets.values())
-        return min(statistics.median_low(offsets), statistics.median_high(offsets), key=abs)
+        return min(offsets[(len(offsets) - 1) // 2], offsets[len(offsets) // 2], key=abs)
 
     def clock_notice(self) -> str:
         """Say so if our clock is off, with the remedy; '' if it isn't."""
@@ -249,6 +273,11 @@ class Presences:
             return "too many peers"
         return ""
 
+    def _forget_offset(self, peer: PeerId) -> None:
+        offset = self._offsets.pop(peer, None)
+        if offset is not None:
+            del self._ordered[bisect_left(self._ordered, offset)]
+
     def _make_room(self) -> bool:
         """Drop somebody who isn't connected, for somebody who is."""
         far = next((peer for peer, heard in self.heard.items() if not heard.connected), None)
@@ -259,13 +288,13 @@ class Presences:
     def _remember(self, presence: Presence) -> None:
         past = self._past.get(presence.peer)
         if past is None:
-            past = self._past[presence.peer] = _Past(presence.run, 0, deque(maxlen=16))
+            past = self._past[presence.peer] = _Past(presence.run, 0)
             if len(self._past) > 4 * MAX_PEERS:
                 self._past.popitem(last=False)
         if presence.run != past.run:
-            past.retired.append(past.run)
+            past.retire()
         past.run, past.count = presence.run, presence.count
         if presence.leaving:
-            past.retired.append(past.run)
+            past.retire()
             past.run = -1
         self._past.move_to_end(presence.peer)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
-from functools import partial
 
 import trio
 
@@ -61,7 +60,7 @@ class Ether(MemoryHub):
         """Tell one peer alone what others will believe was told to all (hostile members do)."""
         self.trace.frame(self.number(source.peer_id), data, SHARED, self.number(target))
         if self.passes(source.peer_id, target):
-            self._send(source, self._networks[target], data)
+            self._send(source, self._networks[target], Frame(data, source.peer_id))
 
     def _spread(self, source: MemoryNetwork, data: bytes) -> None:
         self.trace.frame(self.number(source.peer_id), data, SHARED)
@@ -116,7 +115,7 @@ class EtherNetwork(MemoryNetwork):
         return await super()._answer(source, request)
 
     def _due(self, at: float, order: int, event: Event) -> None:
-        self._ether.post.add(at, order, partial(self._arrive, event))
+        self._ether.post.add(at, self._arrive, event)
 
     async def _deliver(self, events: trio.MemorySendChannel[Event]) -> None:
         self._events = events

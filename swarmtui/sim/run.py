@@ -9,11 +9,11 @@ from functools import lru_cache
 from typing import Any
 
 import trio
-from trio.testing import MockClock
 
 from swarmtui.peer import intake
 from swarmtui.peer.memory import reproducible
 
+from .clock import JumpingClock
 from .judgement import Oracle, Outcome, judge, with_errors
 from .scenario import Scenario
 from .trace import Teller, Trace
@@ -95,5 +95,5 @@ def run(scenario: Scenario, teller: Teller | None = None, oracle: Oracle | None 
             nursery.cancel_scope.cancel()
 
     with _listening() as errors, _checking_once(), reproducible(scenario.seed), _whole_interruption():
-        trio.run(main, clock=MockClock(autojump_threshold=0))
+        trio.run(main, clock=JumpingClock())
     return with_errors(outcomes[0], errors.lines)

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import random
+import statistics
+
 import msgspec
 import pytest
 
 from swarmtui.peer.presence import (
     MAX_PEERS,
+    SILENT_AFTER,
     InvalidPresence,
     Presence,
     Presences,
@@ -96,6 +100,22 @@ def test_silence_drops_after_three_intervals() -> None:
     assert known.drop_silent(130.1) == [OTHER.peer_id]
 
 
+def test_each_is_dropped_when_its_own_patience_ends() -> None:
+    """Whoever is in a hurry, and comes last, is looked for in time; who spoke again stays."""
+    known = Presences(ME, lambda: EPOCH_MS)
+    rng = random.Random(7)
+    due: dict[str, float] = {}
+    for now in range(400):
+        peer, every = f"peer{rng.randrange(30)}", rng.choice((1_000, 10_000, 60_000))
+        assert known.hear(Presence(peer=peer, at=EPOCH_MS, run=1, count=now + 1, every_ms=every), now, ()) == ""
+        due[peer] = now + SILENT_AFTER * every / 1000
+        gone = sorted(peer for peer, at in due.items() if now + 0.5 > at)
+        assert sorted(known.drop_silent(now + 0.5)) == gone
+        for peer in gone:
+            del due[peer]
+    assert known.heard.keys() == due.keys()
+
+
 def test_silence_while_we_were_stopped_isnt_theirs() -> None:
     known, _ = heard(said())
     known.excuse(60.0)
@@ -111,6 +131,23 @@ def test_a_wrong_clock_of_ours_is_told_with_the_remedy() -> None:
         assert known.hear(Presence(peer=who, at=late, run=1, count=1), 0.0, (who,)) == ""
     assert "60 s behind" in known.clock_notice()
     assert "timedatectl" in known.clock_notice(), "the remedy"
+
+
+def test_the_skew_is_the_median_of_those_that_are_there() -> None:
+    """Also when they speak again, leave and fall silent; of two in the middle the one nearer to ours."""
+    known = Presences(ME, lambda: EPOCH_MS)
+    rng = random.Random(3)
+    offsets: dict[str, int] = {}
+    for count in range(1, 500):
+        peer, offset = f"peer{rng.randrange(40)}", rng.randrange(-9, 9) * 1_000
+        leaving = rng.random() < 0.2
+        said = Presence(peer=peer, at=EPOCH_MS + offset, run=count, count=1, leaving=leaving)
+        assert known.hear(said, float(count), (peer,)) == ""
+        offsets[peer] = offset
+        for gone in [*known.drop_silent(float(count)), *([peer] if leaving else [])]:
+            del offsets[gone]
+        values = offsets.values() or [0]
+        assert known.skew_ms == min(statistics.median_low(values), statistics.median_high(values), key=abs)
 
 
 def test_a_flood_of_peers_is_bounded() -> None:
