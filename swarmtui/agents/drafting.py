@@ -23,6 +23,10 @@ TOKENS_A_STEP = 60
 """A small model's title and detail fill their form with so many."""
 
 
+SHOWN = 3
+"""Angles that the standing instructions show an example of."""
+
+
 @dataclass(frozen=True, slots=True)
 class Order:
     """A draft to write."""
@@ -146,11 +150,18 @@ class Drafter:
             votes = verdicts(plan.policy, base)
             values["steps"] = listed(step.title for step in base.steps)
             values["critiques"] = cut(" ".join(one_line(vote.critique) for vote in votes if vote.critique), 1_000)
-        parts = [fill(prompts.refine if base else prompts.draft, values), prompts.full.strip()]
+        parts = [fill(prompts.refine if base else prompts.draft, values)]
         if wrong:
             parts.append(fill(prompts.wrong, values | {"faults": "; ".join(wrong[:4])}))
         schema = split_schema(plan.policy.fan_out, plan.policy.skills, full=True)
-        return self._make(order, prompts.system.strip(), "\n".join(parts), schema, 140 * high + 40, seed)
+        return self._make(order, self._system(), "\n".join(parts), schema, 140 * high + 40, seed)
+
+    def _system(self) -> str:
+        """The standing instructions: the same for all angles, so that rivals share what is read of them."""
+        prompts = self._settings.prompts
+        split = ((e, angle.hint) for angle in prompts.angles[:SHOWN] for e in angle.examples[:1])
+        examples = "\n\n".join(f"Task: {e.task} (split {hint})\nSteps:\n{listed(e.steps)}" for e, hint in split)
+        return fill(prompts.decomposer.system, {"examples": examples}).strip()
 
     def _small_request(self, order: Order, checks: Checks, number: int, seed: int) -> Request:
         prompts = self._settings.prompts.decomposer

@@ -48,8 +48,6 @@ class DrafterPrompts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     system: str
     draft: str
     refine: str
-    full: str
-    """Added for models that can say more of a step than its title and detail."""
     wrong: str
     """Added when an answer was refused."""
     small_system: str
@@ -131,9 +129,10 @@ class _Languages(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 _COMMON = frozenset({"title", "task", "goal", "path", "detail", "notes", "language"})
 _PLACES: dict[str, dict[str, frozenset[str]]] = {
     "decomposer": dict.fromkeys(
-        ("draft", "refine", "full", "wrong", "small", "small_refine"),
+        ("draft", "refine", "wrong", "small", "small_refine"),
         _COMMON | {"examples", "examples_json", "siblings", "low", "high", "hint", "steps", "critiques", "faults"},
-    ),
+    )
+    | {"system": frozenset({"examples"})},
     "executor": dict.fromkeys(
         ("work", "merge", "missing", "wrong", "small_work", "small_merge", "given_task"),
         _COMMON | {"siblings", "results", "skill", "parts", "titles", "missing", "faults"},

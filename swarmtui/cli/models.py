@@ -117,7 +117,7 @@ def _facts(
 
 
 def _print(settings: Config, found: Survey, chosen: ModelFile | None, server: Met | None, show_paths: bool) -> None:
-    from swarmtui.llm.memory import CONTEXT, EXPRESS, PINS, SLOTS, gigabytes, memory
+    from swarmtui.llm.memory import CONTEXT, SLOTS, cells, gigabytes, memory
     from swarmtui.llm.models import SCRIPTED
     from swarmtui.plaintext import one_line
 
@@ -155,9 +155,9 @@ def _print(settings: Config, found: Survey, chosen: ModelFile | None, server: Me
             click.echo(line)
         if not all(file.template or file.problem for file in found.files):
             click.echo("No template: the model is used by plain completion; one made for chat mostly does better.")
-        sequences, context = (settings.llm.slots or SLOTS) + EXPRESS + PINS, settings.llm.context or CONTEXT
+        tokens = cells(settings.llm.slots or SLOTS, settings.llm.context or CONTEXT)
         free = f"{gigabytes(here.free)} of {gigabytes(here.total)} free" if here.free else gigabytes(here.total)
-        click.echo(f"Memory: {free}; MEMORY is reckoned with a KV cache of {sequences} × {context:,} tokens.")
+        click.echo(f"Memory: {free}; MEMORY is reckoned with a KV cache of {tokens:,} tokens.")
     else:
         click.echo(f"none found; put a GGUF file into {settings.models_dir}, or: swarmtui models get REPO", err=True)
     for note in found.notes:

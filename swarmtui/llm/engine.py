@@ -20,7 +20,7 @@ from typing import BinaryIO
 
 from swarmtui.llm import wire
 from swarmtui.llm.decoder import Decoder
-from swarmtui.llm.engine_cache import Cache
+from swarmtui.llm.engine_cache import Cache, shared
 from swarmtui.llm.engine_chat import Chat
 from swarmtui.llm.engine_jobs import Job, Lane, Weighing, Writing
 from swarmtui.llm.engine_llama import LEAST_CONTEXT, Unusable, Weights
@@ -28,13 +28,15 @@ from swarmtui.llm.engine_pulse import Pulse
 from swarmtui.llm.engine_tuning import measure
 from swarmtui.llm.grammar import SchemaError
 from swarmtui.llm.machine import physical_cores, total_memory
-from swarmtui.llm.memory import BATCH, CONTEXT, EXPRESS, PINS, SLOTS
+from swarmtui.llm.memory import BATCH, CONTEXT, EXPRESS, PIN_TOKENS, PINS, SLOTS, cells
 from swarmtui.llm.sampler import Sampler
 from swarmtui.llm.tuning import choose_width
 
 STEP_S = 0.25
 """How long a step that reads prompts may take: so much later a cancelled request ends, at worst."""
 LEAST_CHUNK = 32
+WORTH_WAITING = 16
+"""Tokens that another request is reading anyway."""
 SPARE = 8
 """Tokens of the context that stay free."""
 
@@ -61,13 +63,12 @@ class Engine:
         )
         self.notices: list[str] = []
         self.slots = order.slots or SLOTS
-        context = self._context(order.context)
+        self.context = self._context(order.context)
         self.pulse.waits()
-        self._weights.open_context(context, self.slots + EXPRESS + PINS)
-        self.context = min(context, self._weights.context_per_sequence)
+        self._weights.open_context(cells(self.slots, self.context), self.slots + EXPRESS + PINS)
         self._chat = Chat(self._weights.template, self._weights.vocabulary)
         self.notices += self._chat.notices
-        self._cache = Cache(self._weights, self.slots + EXPRESS, PINS)
+        self._cache = Cache(self._weights, self.slots + EXPRESS, PINS, PIN_TOKENS)
         self._waiting: list[wire.Generate | wire.Weigh] = []
         self._jobs: list[Job] = []
         self._chunk = 64
@@ -142,7 +143,7 @@ class Engine:
             self.notices.append(f"the model was trained for {trained} tokens: the context is that, not {wanted}")
         context = min(wanted or CONTEXT, trained)
         memory = total_memory()
-        needed = self._weights.bytes + self._weights.cell_bytes() * context * (self.slots + EXPRESS + PINS)
+        needed = self._weights.bytes + self._weights.cell_bytes() * cells(self.slots, context)
         if memory and needed > memory:
             raise Unusable(
                 f"the model and its context need {needed >> 20} MiB of memory, this machine has {memory >> 20} MiB",
@@ -172,8 +173,7 @@ class Engine:
         room = self.context - SPARE - len(prefix) - len(rest)
         if room < 16:
             self._too_long(len(prefix) + len(rest))
-        if any(each.prefix == prefix and each.evaluating for each in self._jobs) and not self._cache.pinned(prefix):
-            # Another request is reading the same instructions just now: wait for it instead of reading them too.
+        if self._being_read(prefix + rest):
             return None
         slot = self._cache.take(prefix + rest)
         if slot is None:
@@ -192,8 +192,13 @@ class Engine:
         texts = [words.tokens(each) for each in request.continuations]
         if len(prefix) + max(map(len, texts), default=0) > self.context - SPARE:
             self._too_long(len(prefix) + max(map(len, texts)))
-        slot = self._cache.take(prefix)
+        slot = None if self._being_read(prefix) else self._cache.take(prefix)
         return None if slot is None else Weighing(request, self._cache, slot, prefix, texts, time.perf_counter)
+
+    def _being_read(self, tokens: list[int]) -> bool:
+        """Whether another request is reading much of the same just now: then wait for it instead of reading it too."""
+        known = self._cache.known(tokens)
+        return any(shared(each.prompt, tokens) >= known + WORTH_WAITING for each in self._jobs if each.evaluating)
 
     def _too_long(self, tokens: int) -> None:
         raise Unusable(
@@ -220,8 +225,6 @@ class Engine:
             plan.append((job, lane, entries))
             room -= len(entries)
             chunk -= len(entries)
-        # Neighbouring sequences go through the model together.
-        plan.sort(key=lambda each: each[1].strand.number)
         return plan
 
     def _tell(self) -> list[wire.FromEngine]:

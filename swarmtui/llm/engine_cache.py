@@ -10,10 +10,10 @@ WORTH_PINNING = 16
 
 
 class Memory(Protocol):
-    """The model's KV cache."""
+    """The model's KV cache; False: the model can't rewind, and the sequence is empty now."""
 
     def trim(self, sequence: int, keep: int) -> bool: ...
-    def copy(self, source: int, target: int) -> None: ...
+    def copy(self, source: int, target: int, keep: int) -> bool: ...
 
 
 class Strand:
@@ -35,18 +35,23 @@ def shared(one: Sequence[int], other: Sequence[int]) -> int:
 
 
 class Cache:
-    """`slots` sequences for work and `pins` for the prefixes of roles, which outlive the requests."""
+    """`slots` sequences for work and `pins` for prefixes of up to `longest` tokens, which outlive the requests."""
 
-    def __init__(self, memory: Memory, slots: int, pins: int) -> None:
+    def __init__(self, memory: Memory, slots: int, pins: int, longest: int) -> None:
         self._memory = memory
         self.slots = [Strand(i) for i in range(slots)]
         self.pins = [Strand(slots + i) for i in range(pins)]
+        self._longest = longest
         self._now = 0
 
     @property
     def idle(self) -> list[Strand]:
         """Slots that nobody works in."""
         return [each for each in self.slots if not each.busy]
+
+    def known(self, tokens: Sequence[int]) -> int:
+        """How many of the first tokens lie in some sequence."""
+        return max(shared(each.tokens, tokens) for each in (*self.slots, *self.pins))
 
     def take(self, tokens: Sequence[int]) -> Strand | None:
         """An idle slot that holds as much of `tokens` as is known, save the last: that's evaluated. None: all busy."""
@@ -55,21 +60,20 @@ class Cache:
             return None
         self._now += 1
         wanted = tokens[:-1]
-        pin = max(self.pins, key=lambda each: shared(each.tokens, wanted), default=None)
-        pinned = shared(pin.tokens, wanted) if pin else 0
-        best = max(shared(each.tokens, wanted) for each in idle)
         oldest = min(idle, key=lambda each: (each.used, each.number))
-        if pin is not None and pinned > 0 and pinned >= best and shared(oldest.tokens, wanted) < pinned:
-            # What the others hold beyond the prefix may be wanted again.
-            pin.used = self._now
-            slot = oldest
-            self.copy(pin, slot)
+        # One that is kept, or that somebody is writing in, shares its cells at no cost; an idle one is taken itself
+        # only if nobody else knows as much: what the idle hold beyond may be wanted again.
+        kept = [*self.pins, *(each for each in self.slots if each.busy), oldest]
+        source = max([*kept, *idle], key=lambda each: shared(each.tokens, wanted))
+        keep = shared(source.tokens, wanted)
+        slot = source if source in idle else oldest
+        if slot is source or not keep:
+            self.trim(slot, keep)
         else:
-            knowing = [each for each in idle if shared(each.tokens, wanted) == best]
-            slot = min(knowing, key=lambda each: (each.used, each.number))
+            source.used = self._now
+            self.copy(source, slot, keep)
         slot.busy = True
         slot.used = self._now
-        self.trim(slot, max(pinned, best))
         return slot
 
     def free(self, slot: Strand) -> None:
@@ -78,23 +82,20 @@ class Cache:
 
     def pin(self, slot: Strand, prefix: Sequence[int]) -> None:
         """Keep the prefix, which lies at the start of the slot, beyond the slot's request."""
-        self._now += 1
-        length = len(prefix)
-        if not self.pins or length < WORTH_PINNING or self.pinned(prefix):
+        if not self.pins or not WORTH_PINNING <= len(prefix) <= self._longest or self.pinned(prefix):
             return
+        self._now += 1
         pin = min(self.pins, key=lambda each: (each.used, each.number))
-        self.copy(slot, pin)
-        self.trim(pin, length)
+        self.copy(slot, pin, len(prefix))
         pin.used = self._now
 
     def pinned(self, prefix: Sequence[int]) -> bool:
         """Whether the prefix is kept."""
         return any(shared(each.tokens, prefix) == len(prefix) for each in self.pins)
 
-    def copy(self, source: Strand, target: Strand) -> None:
-        """Make one hold what another holds."""
-        self._memory.copy(source.number, target.number)
-        target.tokens = list(source.tokens)
+    def copy(self, source: Strand, target: Strand, keep: int) -> None:
+        """Make one hold the first tokens of another."""
+        target.tokens = source.tokens[:keep] if self._memory.copy(source.number, target.number, keep) else []
 
     def trim(self, sequence: Strand, keep: int) -> None:
         """Forget all from the token `keep` on (all of it if the model can't rewind)."""

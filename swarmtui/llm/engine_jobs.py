@@ -46,7 +46,8 @@ class Job(Protocol):
 
     id: int
     priority: int
-    prefix: list[int]
+    prompt: list[int]
+    """What it reads before it writes or weighs."""
     slot: Strand
     tokens_in: int
     tokens_cached: int
@@ -95,9 +96,9 @@ class Writing:
     ) -> None:
         self.id = request.id
         self.priority = request.priority
-        self.prefix = prefix
+        self.prompt = prefix + rest
         self.slot = slot
-        self.tokens_in = len(prefix) + len(rest)
+        self.tokens_in = len(self.prompt)
         self.tokens_cached = len(slot.tokens)
         self.evaluating = True
         self._cache = cache
@@ -105,8 +106,8 @@ class Writing:
         self._now = now
         self._began = now()
         self._heard = 0
-        prompt = (prefix + rest)[self.tokens_cached :]
-        self._lane = Lane(slot, prompt + decoder.take_tokens(), 1)
+        self._standing = prefix
+        self._lane = Lane(slot, self.prompt[self.tokens_cached :] + decoder.take_tokens(), 1)
 
     @property
     def done(self) -> bool:
@@ -117,8 +118,8 @@ class Writing:
 
     def took(self, lane: Lane, row: Row) -> None:
         lane.arrived()
-        if len(self.slot.tokens) >= len(self.prefix) > 0 and self.evaluating:
-            self._cache.pin(self.slot, self.prefix)
+        if self.evaluating and len(self.slot.tokens) >= len(self._standing):
+            self._cache.pin(self.slot, self._standing)
         if lane.queue:
             return
         self.evaluating = False
@@ -173,20 +174,19 @@ class Weighing:
         self._now = now
         self._began = now()
         self._evaluated = 0
-        self.prefix: list[int] = []
+        self.prompt = prefix[:-1]
         self.slot = slot
         self.tokens_in = len(prefix) + sum(map(len, continuations))
         self.tokens_cached = len(slot.tokens)
         self.evaluating = True
         self._cache = cache
-        self._head = prefix[:-1]
         self._last = prefix[-1]
         self._texts = continuations
         self._next = 0
         self._sums = [0.0] * len(continuations)
         self._helpers: list[Strand] = []
         self._lanes: list[tuple[Lane, int]] = []
-        head = self._head[self.tokens_cached :]
+        head = self.prompt[self.tokens_cached :]
         self._reading = Lane(slot, head, 0) if head else None
         if not head:
             self._fan_out()
@@ -208,7 +208,7 @@ class Weighing:
             return
         which = next(index for other, index in self._lanes if other is lane)
         tokens = [self._last, *self._texts[which]]
-        at = len(lane.strand.tokens) - len(self._head) - len(lane.sent)
+        at = len(lane.strand.tokens) - len(self.prompt) - len(lane.sent)
         for i in range(len(lane.sent)):
             if 0 <= at + i < len(tokens) - 1:
                 self._sums[which] += log_p(row(i), tokens[at + i + 1])
@@ -236,7 +236,7 @@ class Weighing:
         for helper in self._cache.idle[: max(0, waiting - 1)]:
             helper.busy = True
             self._helpers.append(helper)
-            self._cache.copy(self.slot, helper)
+            self._cache.copy(self.slot, helper, len(self.prompt))
         for each in (self.slot, *self._helpers):
             self._start(each)
 
@@ -246,11 +246,11 @@ class Weighing:
             self._next += 1
         if self._next >= len(self._texts):
             return
-        self._cache.trim(sequence, len(self._head))
+        self._cache.trim(sequence, len(self.prompt))
         tokens = [self._last, *self._texts[self._next]][:-1]
-        if len(sequence.tokens) < len(self._head):
+        if len(sequence.tokens) < len(self.prompt):
             # The model can't rewind: read the prefix again, in this lane.
-            tokens = self._head[len(sequence.tokens) :] + tokens
+            tokens = self.prompt[len(sequence.tokens) :] + tokens
         self._lanes.append((Lane(sequence, tokens, len(self._texts[self._next])), self._next))
         self._next += 1
 

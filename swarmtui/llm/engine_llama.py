@@ -52,7 +52,7 @@ class Log:
 
 
 class Weights:
-    """A loaded model and one context of `sequences` sequences, `context` tokens each.
+    """A loaded model and, once opened, one context in which several sequences share a pool of cells.
 
     Raises:
         Unusable: not a model, a truncated file, an unknown architecture, too little memory.
@@ -111,29 +111,26 @@ class Weights:
         )
         return int(llama_cpp.llama_model_n_layer(self._model) * width * 2 * 2)
 
-    def open_context(self, context: int, sequences: int) -> None:
-        """Allocate the KV cache."""
+    def open_context(self, cells: int, sequences: int) -> None:
+        """Allocate the KV cache: room for so many tokens, of all sequences together."""
         params = llama_cpp.llama_context_default_params()
-        params.n_ctx = context * sequences
+        params.n_ctx = cells
         params.n_seq_max = sequences
         params.n_batch = params.n_ubatch = BATCH
         params.n_threads = params.n_threads_batch = self._threads
-        params.kv_unified = False
+        # One pool. Split per sequence, llama.cpp evaluates a batch in as many passes through the weights as there are
+        # different counts of tokens per sequence, and again for sequences that aren't neighbours.
+        params.kv_unified = True
         params.no_perf = True
         self._context = llama_cpp.llama_init_from_model(self._model, params)
         if not self._context:
             why = self._log.grave[-1] if self._log.grave else "llama.cpp gave no reason"
             raise Unusable(
-                f"no context of {sequences} × {context} tokens: {why}",
+                f"no context of {cells} tokens: {why}",
                 "set llm.slots or llm.context lower, or choose a smaller model",
             )
         self._memory = llama_cpp.llama_get_memory(self._context)
         self._batch = llama_cpp.llama_batch_init(BATCH, 0, 1)
-
-    @property
-    def context_per_sequence(self) -> int:
-        """Tokens that one sequence holds."""
-        return int(llama_cpp.llama_n_ctx_seq(self._context))
 
     def watch(self, within: Callable[[], None] | None) -> None:
         """Call `within` again and again during the decodes to come, as they get on; None: don't.
@@ -179,10 +176,12 @@ class Weights:
         llama_cpp.llama_memory_seq_rm(self._memory, sequence, -1, -1)
         return keep == 0
 
-    def copy(self, source: int, target: int) -> None:
-        """Make a sequence equal to another. (A part of one would be an assertion failure: always whole.)"""
+    def copy(self, source: int, target: int, keep: int) -> bool:
+        """Make a sequence equal to the first `keep` tokens of another, which shares its cells; False as in `trim`."""
         llama_cpp.llama_memory_seq_rm(self._memory, target, -1, -1)
-        llama_cpp.llama_memory_seq_cp(self._memory, source, target, -1, -1)
+        # Of a model with a state instead of cells only the whole can be copied.
+        llama_cpp.llama_memory_seq_cp(self._memory, source, target, -1, keep if self.can_rewind else -1)
+        return self.can_rewind or self.trim(target, keep)
 
     def _explain(self, path: str) -> Unusable:
         """Why the model couldn't be loaded, by what llama.cpp said."""

@@ -48,7 +48,7 @@ def measure(
         weights.logits(PROMPT - 1)
         reads.append(PROMPT / (now() - start))
     for sequence in range(1, slots):
-        weights.copy(0, sequence)
+        weights.copy(0, sequence, PROMPT)
     sampler = Sampler(1, 0.7)
     ends = [PROMPT] * slots
 

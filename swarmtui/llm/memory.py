@@ -3,9 +3,9 @@
 What a model needs is the sum of
 
 - its weights: the file's size (they're mapped into memory whole);
-- the KV cache: sequences × tokens per request × layers × KV heads × (key + value length) × 2 bytes. There is a
-  sequence for each slot, one for the urgent and one for each role's instructions. Models that attend to a window, or
-  not at all, in some layers need less;
+- the KV cache: cells × layers × KV heads × (key + value length) × 2 bytes. There are cells for a whole request in
+  each slot and one for the urgent, and for the standing instructions. Models that attend to a window, or not at all,
+  in some layers need less;
 - room to compute in: for the logits of a batch over the vocabulary, and for the program itself.
 
 It's compared with the memory that is free now (what the system could give without swapping) and with all there is,
@@ -27,8 +27,10 @@ SLOTS = 4
 """Requests worked on at the same time, unless the settings say otherwise."""
 EXPRESS = 1
 """Further sequences, for urgent requests: those needn't wait until an answer has been written."""
-PINS = 4
-"""Sequences kept for the instructions of the roles."""
+PINS = 8
+"""Sequences kept for standing instructions, which outlive the requests."""
+PIN_TOKENS = 512
+"""Longer instructions aren't kept so."""
 CONTEXT = 2_048
 """Tokens that a request may take, unless the settings say otherwise."""
 BATCH = 256
@@ -40,6 +42,11 @@ BYTES_PER_VALUE = 2
 ASSUMED_VOCABULARY = 128_000
 
 Verdict: TypeAlias = Literal["fits", "tight", "too large"]
+
+
+def cells(slots: int, context: int) -> int:
+    """Tokens that the KV cache has room for, in all sequences together: they never need more."""
+    return (slots + EXPRESS) * context + PINS * PIN_TOKENS
 
 
 class Shape(msgspec.Struct, frozen=True, kw_only=True):
@@ -122,7 +129,7 @@ def fit(weights: int, shape: Shape, trained: int, numbers: EngineNumbers | None,
     slots = (numbers.slots if numbers else 0) or SLOTS
     context = (numbers.context if numbers else 0) or CONTEXT
     context = min(context, trained) if trained else context
-    cache = shape.cell * context * (slots + EXPRESS + PINS)
+    cache = shape.cell * cells(slots, context)
     compute = 2 * BATCH * 4 * (shape.vocabulary or ASSUMED_VOCABULARY)
     needs = weights + cache + compute + PROGRAM
     on_gpu = bool(numbers and numbers.gpu_layers)

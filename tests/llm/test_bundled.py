@@ -58,11 +58,15 @@ def test_the_probe_gives_up_on_one_that_hangs():
     assert "no sign of life" in report.text
 
 
-def test_threads_of_the_engine_sleep_while_they_wait(monkeypatch):
-    monkeypatch.delenv("OMP_WAIT_POLICY", raising=False)
-    assert process.environment()["OMP_WAIT_POLICY"] == "passive"
-    monkeypatch.setenv("OMP_WAIT_POLICY", "active")
-    assert process.environment()["OMP_WAIT_POLICY"] == "active"
+def test_threads_of_the_engine_spin_shortly_unless_the_user_says_otherwise(monkeypatch):
+    for name in ("OMP_WAIT_POLICY", "GOMP_SPINCOUNT"):
+        monkeypatch.delenv(name, raising=False)
+    assert process.environment()["GOMP_SPINCOUNT"] == "3000"
+    monkeypatch.setenv("GOMP_SPINCOUNT", "7")
+    assert process.environment()["GOMP_SPINCOUNT"] == "7"
+    monkeypatch.delenv("GOMP_SPINCOUNT")
+    monkeypatch.setenv("OMP_WAIT_POLICY", "passive")
+    assert "GOMP_SPINCOUNT" not in process.environment()
 
 
 def test_nothing_of_the_engine_reaches_the_terminal(bundled):

@@ -35,14 +35,14 @@ def test_the_sum():
     shape = Shape(cell=131_072, vocabulary=128_000)
     here = Memory(total=8 * GB, free=6 * GB)
     usual = memory.fit(4 * GB, shape, 8_192, None, here)
-    assert usual.cache == 131_072 * 2_048 * (memory.SLOTS + memory.EXPRESS + memory.PINS)
+    assert usual.cache == 131_072 * memory.cells(memory.SLOTS, 2_048)
     assert usual.needs == 4 * GB + usual.cache + 2 * 256 * 4 * 128_000 + memory.PROGRAM
     assert usual.verdict == "tight"
     assert "this machine has 8.0 GB, 6.0 GB free now" in usual.in_words()
     small = memory.fit(4 * GB, shape, 8_192, EngineSettings(slots=1, context=512), here)
-    assert small.cache == 131_072 * 512 * (1 + memory.EXPRESS + memory.PINS)
+    assert small.cache == 131_072 * (512 * (1 + memory.EXPRESS) + memory.PINS * memory.PIN_TOKENS)
     assert small.verdict == "fits"
-    assert memory.fit(4 * GB, shape, 1_024, None, here).cache == usual.cache // 2
+    assert memory.fit(4 * GB, shape, 1_024, None, here).cache == 131_072 * memory.cells(memory.SLOTS, 1_024)
     assert memory.fit(7 * GB, shape, 8_192, None, here).verdict == "too large"
     assert memory.fit(7 * GB, shape, 8_192, EngineSettings(gpu_layers=-1), here).verdict == "fits"
     assert memory.fit(7 * GB, shape, 8_192, None, Memory(total=0, free=0)).verdict == "fits"
