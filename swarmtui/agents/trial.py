@@ -75,6 +75,8 @@ class Row:
     pairs: int
     ranked: int
     """Pairs in which the good split got the higher mean mark."""
+    tied: int
+    """Pairs in which both got the same."""
     passing: int
     """Splits that reach the pass mark."""
     specific: float
@@ -194,6 +196,7 @@ def _row(name: str, splits: Sequence[Marked], good: Sequence[Marked], method: Me
         splits=count,
         pairs=len(pairs),
         ranked=sum(mean(other) > mean(one) for one, other in pairs),
+        tied=sum(mean(other) == mean(one) for one, other in pairs),
         passing=sum(mark.mean >= pass_mark for mark in marks),
         specific=sum(mark.specific for mark in marks) / count,
         distinct=sum(mark.distinct for mark in marks) / count,

@@ -268,8 +268,9 @@ def _show(outcome: Outcome, pass_mark: int) -> None:
 
 def _cells(row: Row) -> dict[str, str]:
     share = 100 * row.passing / row.splits
+    ties = f" ({row.tied} tied)" if row.tied else ""
     return {
-        "ranked": f"{row.ranked}/{row.pairs}" if row.pairs else "–",
+        "ranked": f"{row.ranked}/{row.pairs}{ties}" if row.pairs else "–",
         "pass": f"{math.floor(share + 0.5)} %",
         **{name: f"{getattr(row, name):.0f}" for name in ("specific", "distinct", "complete", "mean")},
     }

@@ -119,13 +119,13 @@ def test_pairs_are_made_within_a_goal_and_a_tie_is_no_success() -> None:
         marked(6, "z", "vague", 10),
     ]
     rows = tabulate(found, LIKELIHOOD, 60)
-    assert [(row.flaw, row.splits, row.pairs, row.ranked, row.passing) for row in rows] == [
-        ("none", 2, 0, 0, 1),
-        ("vague", 3, 2, 1, 1),
-        ("off-topic", 1, 1, 0, 1),
-        ("all flaws", 4, 3, 1, 2),
+    assert [(row.flaw, row.splits, row.pairs, row.ranked, row.tied, row.passing) for row in rows] == [
+        ("none", 2, 0, 0, 0, 1),
+        ("vague", 3, 2, 1, 0, 1),
+        ("off-topic", 1, 1, 0, 1, 1),
+        ("all flaws", 4, 3, 1, 1, 2),
     ]
-    assert rows[0] == Row("none", 2, 0, 0, 1, 60.0, 60.0, 60.0, 60.0)
+    assert rows[0] == Row("none", 2, 0, 0, 0, 1, 60.0, 60.0, 60.0, 60.0)
     assert tabulate(found, WRITTEN, 60) == []
 
 
