@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import logging
 from collections.abc import Iterator
 from functools import lru_cache
@@ -10,7 +11,7 @@ from typing import Any
 
 import trio
 
-from swarmtui.peer import intake
+from swarmtui.peer import intake, store
 from swarmtui.peer.memory import reproducible
 
 from .clock import JumpingClock
@@ -48,15 +49,30 @@ def _listening() -> Iterator[_Errors]:
 
 
 @contextlib.contextmanager
-def _checking_once() -> Iterator[None]:
-    """Check each presence's signature once in the process, not once for every member, as ops are (frames.SHARED)."""
-    module: Any = intake
-    opened = module.open_presence
-    module.open_presence = lru_cache(maxsize=4_096)(opened)
+def _reading_once() -> Iterator[None]:
+    """Take each frame apart, and check each presence, once in the process, not once for every member (as it's with ops:
+    frames.SHARED)."""
+    intakes: Any = intake
+    stores: Any = store
+    old = intakes.open_presence, intakes.take_apart, stores.peek
+    intakes.open_presence = lru_cache(maxsize=4_096)(intakes.open_presence)
+    intakes.take_apart = lru_cache(maxsize=256)(intakes.take_apart)
+    stores.peek = lru_cache(maxsize=4_096)(stores.peek)
     try:
         yield
     finally:
-        module.open_presence = opened
+        intakes.open_presence, intakes.take_apart, stores.peek = old
+
+
+@contextlib.contextmanager
+def _collecting_seldom() -> Iterator[None]:
+    """Look for garbage more rarely: what a thousand peers know is a million objects, and none of them is garbage."""
+    usual = gc.get_threshold()
+    gc.set_threshold(10_000, 10, 10)
+    try:
+        yield
+    finally:
+        gc.set_threshold(*usual)
 
 
 @contextlib.contextmanager
@@ -94,6 +110,12 @@ def run(scenario: Scenario, teller: Teller | None = None, oracle: Oracle | None 
             outcomes.append(judge(world, oracle))
             nursery.cancel_scope.cancel()
 
-    with _listening() as errors, _checking_once(), reproducible(scenario.seed), _whole_interruption():
+    with (
+        _listening() as errors,
+        _reading_once(),
+        _collecting_seldom(),
+        reproducible(scenario.seed),
+        _whole_interruption(),
+    ):
         trio.run(main, clock=JumpingClock())
     return with_errors(outcomes[0], errors.lines)

@@ -1,7 +1,8 @@
-"""The two places where the simulator reaches into trio: a fixed order of tasks, and stopping a peer as SIGSTOP does.
+"""Where the simulator reaches into trio: to stop a peer as SIGSTOP does.
 
-Both rest on trio's internals, so they're kept here, small, and tested. The fixed order is
-:func:`swarmtui.peer.memory.reproducible`, which sets what trio's own support for Hypothesis sets.
+This rests on trio's internals, so it's kept here, small, and tested; as are the fixed order of tasks
+(:func:`swarmtui.peer.memory.reproducible`, which sets what trio's own support for Hypothesis sets) and, in `clock.py`,
+the rare look at I/O.
 
 A stopped process runs nothing: its timers are late, what it's sent waits in the socket. Under one clock that means that
 none of the peer's tasks is run. A task that becomes runnable (an event, a timeout) while its peer is stopped is taken
