@@ -91,22 +91,28 @@ class Judge:
             steps: their titles, one line each.
             enough: fewest steps of a complete list.
             urgency: what waits for it.
-            pass_mark: only a list that reaches it is searched for paraphrased repeats, which can but lower its marks:
-                they're more than half of all likelihoods.
+            pass_mark: what can't let a list reach it isn't asked: neither how likely it makes the task, nor whether it
+                repeats itself in other words.
 
         Raises:
             ModelError: the model failed, or knows no likelihoods.
         """
-        gains = await self._together(title, steps, await self.weigh(title, steps, urgency), urgency)
-        verdict = judging.by_likelihood(title, steps, gains, self._emphasis, enough)
+
+        def judged(gains: Gains) -> Verdict:
+            return judging.by_likelihood(title, steps, gains, self._emphasis, enough)
+
+        gains = await self.weigh(title, steps, urgency)
+        if judged(replace(gains, cover=judging.MOST_COVER)).marks.mean < pass_mark:
+            return judged(gains)
+        gains = replace(gains, cover=await self._cover(title, steps, urgency))
+        verdict = judged(gains)
         if (
             verdict.marks.mean < pass_mark
             or gains.scale.trust <= LEAST_TRUST
             or not LEAST_KIN <= len(steps) <= MOST_KIN
         ):
             return verdict
-        gains = replace(gains, steps_given_step=await self._pairs(steps, urgency))
-        return judging.by_likelihood(title, steps, gains, self._emphasis, enough)
+        return judged(replace(gains, steps_given_step=await self._pairs(steps, urgency)))
 
     async def weigh(self, title: str, steps: Sequence[str], urgency: Urgency = Urgency.VOTE) -> Gains:
         """Take the likelihoods that weighing the steps needs (`judging.weigh`), each by itself.
@@ -127,12 +133,12 @@ class Judge:
             strange=frozenset(i for i, step in enumerate(steps) if is_foreign(step, language, prompts.languages)),
         )
 
-    async def _together(self, title: str, steps: Sequence[str], gains: Gains, urgency: Urgency) -> Gains:
-        """Add the likelihoods of the list as a whole."""
+    async def _cover(self, title: str, steps: Sequence[str], urgency: Urgency) -> float:
+        """How much likelier the task is after the list than after none, per token."""
         prompts = self._settings.prompts.scorer
-        (goal_given_steps,) = await self._ask(urgency, fill(prompts.given_steps, {"steps": listed(steps)}), [title])
-        (goal_alone,) = await self._ask(urgency, prompts.given_no_steps, [title])
-        return replace(gains, goal_given_steps=goal_given_steps, goal_alone=goal_alone)
+        (given,) = await self._ask(urgency, fill(prompts.given_steps, {"steps": listed(steps)}), [title])
+        (alone,) = await self._ask(urgency, prompts.given_no_steps, [title])
+        return given - alone
 
     async def _pairs(self, steps: Sequence[str], urgency: Urgency) -> dict[tuple[int, int], float]:
         """Weigh each step as another way to say each other one."""

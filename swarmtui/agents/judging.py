@@ -40,6 +40,10 @@ LIKELY_TWIN = 0.5
 """Steps that are more surely one are named in the critique."""
 WEAK = 0.4
 """A step of less weight is named in the critique."""
+COVERED, COVERED_WIDTH = 0.4, 0.5
+"""Cover of a list that may be about the task or not; how blurred."""
+USUAL_COVER, MOST_COVER = 0.6, 3.0
+"""Cover of a list that wasn't asked for it; more than any list has."""
 CALIBRATION = 2.0
 
 
@@ -50,8 +54,8 @@ class Gains:
     steps_given_goal: tuple[float, ...]
     steps_alone: tuple[float, ...]
     """Each the mean over the neutral tasks."""
-    goal_given_steps: float = 0.0
-    goal_alone: float = 0.0
+    cover: float = USUAL_COVER
+    """How much likelier the task is after the list than after none."""
     steps_given_step: Mapping[tuple[int, int], float] = field(default_factory=dict)
     """(i, j) → of step j as another way to say step i; empty if that wasn't asked."""
     scale: Scale = SURE
@@ -178,10 +182,10 @@ def _distinct(title: str, steps: Sequence[str], enough: int) -> float:
 def _complete(title: str, steps: Sequence[str], weights: Sequence[float], gains: Gains, enough: int) -> float:
     idle = _idle(title, steps)
     sound = sum(weight for i, weight in enumerate(weights) if i not in idle)
-    cover = gains.goal_given_steps - gains.goal_alone
+    cover = gains.cover
     if any(restates(step, title) for step in steps):
         cover = min(cover, 1.2)  # A step that says the task makes the task likely, and nothing else.
-    value = (1 - math.exp(-sound / 1.6)) * (0.45 + 0.55 * _logistic((cover - 0.4) / 0.5))
+    value = (1 - math.exp(-sound / 1.6)) * (0.45 + 0.55 * _logistic((cover - COVERED) / COVERED_WIDTH))
     return value if _left(title, steps) >= enough else 0.45 * value
 
 

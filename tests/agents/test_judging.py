@@ -30,7 +30,7 @@ def judged(
 ) -> Verdict:
     alone = tuple(-6.5 for _ in steps)
     given_goal = tuple(-6.5 + gain for gain in gains)
-    found = Gains(given_goal, alone, -3.0 + cover, -3.0, after or {})
+    found = Gains(given_goal, alone, cover, after or {})
     return judging.by_likelihood(TASK, steps, found, emphasis)
 
 
@@ -95,6 +95,6 @@ def test_written_marks_are_corrected_by_what_is_plain() -> None:
 def test_marks_stay_marks_whatever_the_texts(
     steps: list[str], title: str, first: float, second: float, emphasis: Emphasis
 ) -> None:
-    gains = Gains(tuple(first for _ in steps), tuple(second for _ in steps), first, second)
+    gains = Gains(tuple(first for _ in steps), tuple(second for _ in steps), first - second)
     marks = judging.by_likelihood(title, steps, gains, emphasis).marks
     assert all(0 <= mark <= 100 for mark in (marks.specific, marks.distinct, marks.complete))

@@ -67,7 +67,7 @@ class Knowing(Readable):
         await super().likelihood(request)
         task = request.prefix.split("\n")[0].removeprefix("Plan: ")
         if task == "Steps:":
-            return [-2.0 for _ in request.continuations]
+            return [-5.8 for _ in request.continuations]
         return [-5.0 if text in self._own.get(task, ()) else -6.5 for text in request.continuations]
 
 
@@ -140,7 +140,7 @@ async def test_each_method_marks_a_split() -> None:
         assert "Step 3 repeats step 2." in found.verdicts[method].critique
 
 
-async def test_only_lists_that_pass_are_searched_for_paraphrased_repeats() -> None:
+async def test_what_cannot_let_a_list_pass_is_not_asked() -> None:
     goal = "Open a small bakery"
     good = (
         "Choose a shop and sign the lease",
@@ -151,16 +151,23 @@ async def test_only_lists_that_pass_are_searched_for_paraphrased_repeats() -> No
     model = Knowing({goal: good})
     judge = Judge(model, AgentSettings(), None)
 
-    async def searched(steps: tuple[str, ...], pass_mark: float) -> bool:
+    async def asked(steps: tuple[str, ...], pass_mark: float) -> tuple[bool, bool, float]:
+        """Whether the list was asked for its cover, whether for twins, and the mark."""
         model.weighed.clear()
         verdict = await judge.read(goal, steps, pass_mark=pass_mark)
-        found = any("In other words" in prefix for prefix, _ in model.weighed)
-        assert found == (verdict.marks.mean >= pass_mark)
-        return found
+        prefixes = {prefix for prefix, _ in model.weighed}
+        return (
+            any(prefix.startswith("Steps:") for prefix in prefixes),
+            any("In other words" in prefix for prefix in prefixes),
+            verdict.marks.mean,
+        )
 
-    assert await searched(good, 60)
-    assert not await searched(good, 101)
-    assert not await searched((*good[:2], "Tune the piano of the music school", "Feed the cows before sunrise"), 60)
+    assert (await asked(good, 60))[:2] == (True, True)
+    reached = (await asked(good, 60))[2]
+    assert await asked(good, reached + 1) == (True, False, reached)
+    assert (await asked(good, 101))[:2] == (False, False)
+    stray = (*good[:2], "Tune the piano of the music school", "Feed the cows before sunrise")
+    assert (await asked(stray, 60))[:2] == (False, False)
 
 
 async def test_what_was_weighed_is_remembered() -> None:
