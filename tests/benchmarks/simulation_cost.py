@@ -28,6 +28,8 @@ POLICY = Policy(
 PEERS = (5, 8, 12, 20, 35, 50, 100, 200, 400)
 DEPTHS = ((2, (2, 3)), (3, (3, 4)), (4, (4, 5)), (5, (4, 5)), (6, (5, 6)), (7, (5, 6)))
 WIDTH, HEIGHT, MARGIN = 420, 300, 56
+ROOM = 3
+"""The key stands above the highest point: the axis goes at least so many times as high."""
 COLOURS = ("#2f6f9f", "#b5533c", "#3f7f4f")
 Series = tuple[str, list[tuple[float, float]]]
 
@@ -71,7 +73,7 @@ def panel(x0: int, title: str, label: str, series: Sequence[Series]) -> list[str
     points = [point for _, line in series for point in line]
     low_x, high_x = min(x for x, _ in points), max(x for x, _ in points)
     low_y = 10 ** math.floor(math.log10(min(y for _, y in points)))
-    high_y = 10 ** math.ceil(math.log10(max(y for _, y in points)))
+    high_y = 10 ** math.ceil(math.log10(ROOM * max(y for _, y in points)))
 
     def at(x: float, y: float) -> tuple[float, float]:
         right = math.log(x / low_x) / math.log(high_x / low_x) * (WIDTH - 2 * MARGIN)
@@ -114,9 +116,9 @@ def picture(by_peers: Sequence[Sample], by_tasks: Sequence[Sample]) -> str:
         )
         return [(name, [(getattr(s, key), getattr(s, field)) for s in samples]) for name, field in pairs]
 
-    tasks = by_peers[0].tasks
+    tasks = sorted(sample.tasks for sample in by_peers)
     body = [
-        *panel(0, f"Cost against peers ({tasks} tasks)", "peers", lines(by_peers, "peers")),
+        *panel(0, f"Cost against peers ({tasks[0]} to {tasks[-1]} tasks)", "peers", lines(by_peers, "peers")),
         *panel(WIDTH, f"Cost against plan size ({by_tasks[0].peers} peers)", "tasks", lines(by_tasks, "tasks")),
     ]
     style = (
