@@ -76,8 +76,12 @@ class Cache:
         slot.used = self._now
         return slot
 
-    def free(self, slot: Strand) -> None:
-        """Nobody works in it any more; what lies in it stays until it's needed."""
+    def free(self, slot: Strand, keep: int = 0) -> None:
+        """Nobody works in it any more. The first `keep` tokens stay until there's need of the place.
+
+        What no request will begin with, such as an answer, goes: all sequences are searched by every step.
+        """
+        self.trim(slot, keep)
         slot.busy = False
 
     def pin(self, slot: Strand, prefix: Sequence[int]) -> None:

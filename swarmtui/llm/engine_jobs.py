@@ -152,7 +152,7 @@ class Writing:
         return wire.Stopped(self.id, max(0, read), self._decoder.count)
 
     def release(self) -> None:
-        self._cache.free(self.slot)
+        self._cache.free(self.slot, len(self.prompt))
 
 
 class Weighing:
@@ -226,7 +226,8 @@ class Weighing:
         return wire.Stopped(self.id, self._evaluated)
 
     def release(self) -> None:
-        for each in (self.slot, *self._helpers):
+        self._cache.free(self.slot, len(self.prompt))
+        for each in self._helpers:
             self._cache.free(each)
 
     def _fan_out(self) -> None:

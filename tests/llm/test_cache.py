@@ -33,7 +33,7 @@ def work(cache, tokens, prefix=PREFIX):
     assert known < len(tokens)
     slot.tokens = list(tokens)
     cache.pin(slot, prefix)
-    cache.free(slot)
+    cache.free(slot, len(tokens))
     return known
 
 
@@ -100,6 +100,14 @@ def test_prefixes_too_short_or_too_long_for_a_pin(length):
     prefix = list(range(length))
     work(cache, [*prefix, 77], prefix)
     assert not cache.pinned(prefix)
+
+
+def test_an_answer_goes_and_its_prompt_stays():
+    cache = Cache(Memory(), slots=1, pins=1, longest=40)
+    slot = cache.take([1, 2, 3])
+    slot.tokens = [1, 2, 3, 70, 71]
+    cache.free(slot, 3)
+    assert slot.tokens == [1, 2, 3]
 
 
 def test_none_when_all_are_busy():
