@@ -30,6 +30,10 @@ _NUMBER = re.compile(
 )
 _PLACE = re.compile(r"[\[<{](?:insert|step|your|\.\.\.)[^\]>}]*[\]>}]", re.I)
 """A place in a form that the model left open."""
+_OPEN_END = re.compile(
+    r"\s(?:the|a|of|and|or|der|das|und|oder|von|le|les|des|et|el|los|las|una|di|della)[\s.…]*$", re.I
+)
+"""Words that a step can't end in."""
 _LIST_INSIDE = re.compile(r"[\s,]+\d{1,2}[.)]\s")
 """A detail that goes on to the next point of a list."""
 _LABEL = re.compile(r"^([^:：]{4,60})[:：]\s+(.{12,})$")
@@ -114,6 +118,11 @@ def says_nothing(title: str, task: str) -> bool:
     return own in ("kana", "han", "hangul", "cyrillic", "greek") and script not in (own, "kana", "han")
 
 
+def breaks_off(title: str) -> bool:
+    """Whether a step ends in a word that can't be the last: the form's length has cut it."""
+    return _OPEN_END.search(title) is not None
+
+
 def copies(title: str, texts: Iterable[str]) -> bool:
     """Whether a step is nearly one of these texts."""
     return any(covered(text, title) >= COPIED and covered(title, text) >= COPIED for text in texts)
@@ -136,6 +145,8 @@ def faults(titles: Sequence[str], task: str, low: int, examples: Iterable[str], 
             found.append(f"step {number} says the task again")
         elif says_nothing(title, task):
             found.append(f"step {number} says nothing")
+        elif breaks_off(title):
+            found.append(f"step {number} breaks off")
         elif copies(title, examples):
             found.append(f"step {number} is copied from the example")
         elif copies(title, planned):
@@ -163,7 +174,8 @@ def mend(
     kept: list[dict[str, Any]] = []
     for step in steps:
         title = step["title"]
-        bad = restates(title, task) or says_nothing(title, task) or copies(title, examples) or copies(title, planned)
+        bad = restates(title, task) or says_nothing(title, task) or breaks_off(title)
+        bad = bad or copies(title, examples) or copies(title, planned)
         if not bad and not any(alike(title, other["title"], task) > SAME for other in kept):
             # What was left out has shifted the numbers, so the order given by the model can't be kept.
             kept.append({key: item for key, item in step.items() if key != "after"})

@@ -29,6 +29,9 @@ def test_every_fault_is_named_with_its_step() -> None:
     assert found(*GOOD, "Plan the two-week trip to Japan carefully") == ["step 4 says the task again"]
     assert found(*GOOD, "Paint two coats and let them dry") == ["step 4 is copied from the example"]
     assert found(*GOOD, "Buy the travel insurance") == ["step 4 is planned elsewhere"]
+    assert found(*GOOD, "Pack the bags before the end of the") == ["step 4 breaks off"]
+    assert found(*GOOD, "Den Zug buchen und") == ["step 4 breaks off"]
+    assert found(*GOOD, "Have the neighbour look in") == []
     assert found(*GOOD[:2]) == ["fewer than 3 steps"]
 
 

@@ -297,16 +297,14 @@ def main() -> None:
     parser.add_argument("--most", type=int, default=30, help="so many requests")
     parser.add_argument("--rounds", type=int, default=2)
     parser.add_argument("--model", default="auto")
-    parser.add_argument(
-        "--spin", action="store_true", help="waiting threads spin, for all: on a machine without other work"
-    )
+    parser.add_argument("--spin", type=int, help="rounds that waiting threads spin, for all (GOMP_SPINCOUNT)")
     parser.add_argument("--only", action="append", help="contestants whose name holds this")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
     os.environ[REQUESTS], os.environ[MOST] = options.requests, str(options.most)
-    if options.spin:
-        os.environ["GOMP_SPINCOUNT"] = "100000"
-    # All get what the engine gives itself: waiting threads that sleep.
+    if options.spin is not None:
+        os.environ["GOMP_SPINCOUNT"] = str(options.spin)
+    # All get what the engine gives itself.
     os.environ.update({key: value for key, value in environment().items() if key.startswith(("OMP", "GOMP"))})
     file = models.choose(options.model)
     with tempfile.TemporaryDirectory() as folder:
