@@ -38,6 +38,8 @@ TWIN, TWIN_WIDTH, TWIN_COST = 1.6, 0.16, 0.5
 """Where two steps are as likely one as not, as a share of the gain of steps that fit; how blurred; what it costs."""
 LIKELY_TWIN = 0.5
 """Steps that are more surely one are named in the critique."""
+LOWEST = 0.3
+"""Share of the steps, at least two, that count as the weakest: of many good ones, two are always weak."""
 WEAK = 0.4
 """A step of less weight is named in the critique."""
 COVERED, COVERED_WIDTH = 0.4, 0.5
@@ -165,7 +167,7 @@ def twins(steps: Sequence[str], gains: Gains) -> dict[tuple[int, int], float]:
 
 
 def _specific(weights: Sequence[float]) -> float:
-    lowest = sorted(weights)[:2]
+    lowest = sorted(weights)[: max(2, round(LOWEST * len(weights)))]
     return 0.3 * sum(weights) / len(weights) + 0.7 * sum(lowest) / len(lowest)
 
 

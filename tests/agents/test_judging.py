@@ -17,6 +17,18 @@ STEPS = [
     "Buy ovens, mixers and shelving",
     "Hire two people and plan the opening week menu",
 ]
+LONG_VERBS = ("Sign", "Order", "Repair", "Print", "Measure", "Hire", "Compare", "Photograph", "Inspect")
+LONG_THINGS = (
+    "lease for the corner shop",
+    "steam oven and the mixers",
+    "shelves behind the counter",
+    "labels with all allergens",
+    "doors for the new freezer",
+    "baker for the early shift",
+    "flour prices of four mills",
+    "rolls and cakes for flyers",
+    "kitchen with a food officer",
+)
 GOOD, STRANGE = 1.0, 0.1
 """Gains per token of a step that belongs to its task, and of one that doesn't."""
 
@@ -66,6 +78,15 @@ def test_a_repeat_in_other_words_costs_and_is_named() -> None:
     verdict = judged(steps, [GOOD] * 4, after=after)
     assert verdict.critique == "Step 4 seems to say the same as step 2."
     assert verdict.marks.distinct < 40
+
+
+def test_a_long_list_is_judged_by_more_than_its_two_weakest_steps() -> None:
+    """Of nine steps the weakest three count."""
+    steps = [f"{verb} the {thing}" for verb, thing in zip(LONG_VERBS, LONG_THINGS, strict=True)]
+    marks = [judged(steps, [GOOD] * (9 - weak) + [STRANGE] * weak).marks.specific for weak in (0, 2, 3, 4)]
+    assert marks[0] > marks[1] > marks[2]
+    assert marks[1] > 100 * (0.3 * 7 / 9) ** 2 + 5
+    assert judged(steps[:8], [GOOD] * 6 + [STRANGE] * 2).marks.specific < marks[1]
 
 
 def test_scorers_differ_in_what_they_look_at() -> None:
