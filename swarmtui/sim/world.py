@@ -269,7 +269,8 @@ class World:
         """
         if not self.scenario.of("hostile") and not any(isinstance(fault, Crash) for fault in self.scenario.faults):
             return 0
-        theirs = {op.id for one in self.honest() if not one.silent for op in one.peer.replica.ops()}
+        different = {one.peer.replica.fingerprint: one.peer.replica for one in self.honest() if not one.silent}
+        theirs = {op.id for replica in different.values() for op in replica.ops()}
         mine = {op.id for op in observer.peer.replica.ops()}
         return len(mine - theirs) if mine > theirs else 0
 
