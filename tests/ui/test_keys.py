@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 
 from swarmtui.plan.ops import Note, Pause, Pick, Retry, SetPolicy, Veto
-from swarmtui.ui.actions import ACTIONS
+from swarmtui.ui.actions import ACTIONS, Keys
 from swarmtui.ui.palette import SwarmCommands
 from swarmtui.ui.screens.main import MainScreen
+from swarmtui.ui.screens.reading import help_lines
 from swarmtui.ui.widgets.lines import Lines
 
 from .driving import NARROW, Driver, drive
@@ -235,6 +236,11 @@ def test_help_lists_every_key() -> None:
         assert d.screen == "MainScreen"
 
     drive(scenario, view_of(japan()), NARROW)
+
+
+def test_the_help_fits_80_columns() -> None:
+    room = 80 - len("│ │ ") - len(" ▄ │  ")
+    assert [line.plain for line in help_lines(Keys()) if len(line.plain) > room] == []
 
 
 def test_quit_asks_while_agents_work() -> None:
