@@ -131,7 +131,7 @@ def test_the_environment_can_set_every_kind_of_value() -> None:
         "SWARMTUI_SWARM_JOIN": "/ip4/127.0.0.1/tcp/1, /ip4/127.0.0.1/tcp/2",
         "SWARMTUI_POLICY_QUORUM": "all",
         "SWARMTUI_POLICY_FAN_OUT": "3,4",
-        "SWARMTUI_POLICY_SKILLS": "[\"write\", \"code\"]",
+        "SWARMTUI_POLICY_SKILLS": '["write", "code"]',
         "SWARMTUI_LLM_GPU_LAYERS": "-1",
         "SWARMTUI_DEBUG": "1",
     }
