@@ -63,6 +63,8 @@ class Chaos:
         self.spared = self.all[::SPARED]
         self.listeners: list[Process] = []
         self.counts: Counter[str] = Counter()
+        self.given: dict[str, Process] = {}
+        """Goals, and the process that each was given to; without those that it alone knew when it was killed."""
         self.forgetful: set[str] = set()
         """Peers that came back without (the end of) their journal."""
         self.ended: list[str] = []
@@ -129,12 +131,14 @@ class Chaos:
         return [process for process in self.all if process.alive and not process.stopped]
 
     def goal(self) -> None:
+        process, title = self.rng.choice(self.healthy()), f"Plan party number {self.counts['goals'] + 1}"
         try:
-            self.rng.choice(self.healthy()).ask(f"goal Plan party number {self.counts['goals'] + 1}", PATIENT_S)
+            process.ask(f"goal {title}", PATIENT_S)
         except Silent:
             self.counts["goals unheard"] += 1
         else:
             self.counts["goals"] += 1
+            self.given[title] = process
 
     def harm(self) -> None:
         well = self.healthy()
@@ -157,6 +161,7 @@ class Chaos:
 
     def end(self, victim: Process, loss: str = "") -> None:
         """SIGKILL a process, perhaps with the loss of its journal or of what was written last; start it again later."""
+        self._leave_out_what_only(victim)
         if loss:
             with contextlib.suppress(Silent):
                 self.forgetful.update(victim.ask(seconds=PATIENT_S)["members"])
@@ -168,6 +173,16 @@ class Chaos:
         elif loss:
             victim.tear(self.rng.random())
         self._mend_later(5.0, "start", victim)
+
+    def _leave_out_what_only(self, victim: Process) -> None:
+        """Nobody can miss a plan that only a killed process has heard of: it takes up its newest alone, if any."""
+        alone = {title for title, process in self.given.items() if process is victim}
+        for witness in [each for each in self.spared if each is not victim and each.alive and not each.stopped]:
+            with contextlib.suppress(Silent):
+                alone -= set(witness.ask(seconds=PATIENT_S)["goals"]) if alone else set()
+        for title in alone:
+            del self.given[title]
+            self.counts["goals cut off"] += 1
 
     def unplug(self) -> None:
         if self.cable is not None and not self._unplugged:
@@ -249,7 +264,8 @@ class Chaos:
 
     def _check(self, states: list[dict[str, Any]]) -> None:
         first = states[0]
-        assert len(first["done"]) >= self.counts["goals"], "a goal that was given is lost"
+        lost = self.given.keys() - set(first["goals"])
+        assert not lost, f"goals that were given are lost: {lost}"
         assert all(state["pictures"] == first["pictures"] for state in states), "same set, other picture"
         assert all(state["results"] == first["results"] for state in states)
         assert set(first["faulty"]) <= self.forgetful, f"said two things under one number: {first['faulty']}"

@@ -36,6 +36,7 @@ class Node:
         self.facts = {
             "fingerprint": replica.fingerprint.hex(),
             "ops": replica.count,
+            "goals": [plan.goal.title for plan in plans],
             "done": {plan.id.hex(): plan.done for plan in plans},
             "pictures": {plan.id.hex(): hashlib.sha256(replica.picture(plan.id)).hexdigest() for plan in plans},
             "results": {
@@ -48,11 +49,11 @@ class Node:
             },
             "notices": [notice.text for notice in self.swarm.latest.notices],
         }
-        self.facts |= self._work(replica)
+        self.facts |= self.work(replica)
         return ""
 
     @staticmethod
-    def _work(replica: Replica) -> dict[str, Any]:
+    def work(replica: Replica) -> dict[str, Any]:
         """Every result op per task, in the order in which they count, and how often a claim was taken over."""
         results: dict[str, list[str]] = {}
         takeovers = 0
