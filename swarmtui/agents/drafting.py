@@ -72,7 +72,7 @@ class Checks:
 
     def faulty(self, title: str) -> bool:
         """Whether something is wrong with a step by itself."""
-        return bool(drafts.faults([title], self.task, 1, self.shown, self.planned))
+        return bool(drafts.fault(title, self.task, self.shown, self.planned))
 
     def foreign(self, titles: list[str]) -> bool:
         """Whether these steps are plainly in another language than the goal."""

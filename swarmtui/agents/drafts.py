@@ -128,6 +128,19 @@ def copies(title: str, texts: Iterable[str]) -> bool:
     return any(covered(text, title) >= COPIED and covered(title, text) >= COPIED for text in texts)
 
 
+def fault(title: str, task: str, examples: Sequence[str], planned: Sequence[str]) -> str:
+    """What is wrong with a step by itself, in words; "" if nothing. Arguments as in `faults`."""
+    if restates(title, task):
+        return "says the task again"
+    if says_nothing(title, task):
+        return "says nothing"
+    if breaks_off(title):
+        return "breaks off"
+    if copies(title, examples):
+        return "is copied from the example"
+    return "is planned elsewhere" if copies(title, planned) else ""
+
+
 def faults(titles: Sequence[str], task: str, low: int, examples: Iterable[str], planned: Iterable[str]) -> list[str]:
     """What is wrong with a draft by plain looking, in words; empty if nothing.
 
@@ -140,17 +153,8 @@ def faults(titles: Sequence[str], task: str, low: int, examples: Iterable[str], 
     """
     examples, planned = list(examples), list(planned)
     found = [f"step {j + 1} repeats step {i + 1}" for i, j in repeats(titles, task)]
-    for number, title in enumerate(titles, 1):
-        if restates(title, task):
-            found.append(f"step {number} says the task again")
-        elif says_nothing(title, task):
-            found.append(f"step {number} says nothing")
-        elif breaks_off(title):
-            found.append(f"step {number} breaks off")
-        elif copies(title, examples):
-            found.append(f"step {number} is copied from the example")
-        elif copies(title, planned):
-            found.append(f"step {number} is planned elsewhere")
+    alone = ((number, fault(title, task, examples, planned)) for number, title in enumerate(titles, 1))
+    found += [f"step {number} {wrong}" for number, wrong in alone if wrong]
     if len(titles) < low:
         found.append(f"fewer than {low} steps")
     return found
@@ -174,9 +178,9 @@ def mend(
     kept: list[dict[str, Any]] = []
     for step in steps:
         title = step["title"]
-        bad = restates(title, task) or says_nothing(title, task) or breaks_off(title)
-        bad = bad or copies(title, examples) or copies(title, planned)
-        if not bad and not any(alike(title, other["title"], task) > SAME for other in kept):
+        if not fault(title, task, examples, planned) and not any(
+            alike(title, other["title"], task) > SAME for other in kept
+        ):
             # What was left out has shifted the numbers, so the order given by the model can't be kept.
             kept.append({key: item for key, item in step.items() if key != "after"})
     added = 0

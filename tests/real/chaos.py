@@ -25,7 +25,7 @@ from typing import Any
 
 from .cable import Cable
 from .chaos_measures import Curves
-from .process import QUIET, Process, Silent
+from .process import QUIET, Process, Silent, all_done
 
 CREWS: tuple[dict[str, int], ...] = (
     {"agents.decomposers": 1},
@@ -177,9 +177,10 @@ class Chaos:
     def _leave_out_what_only(self, victim: Process) -> None:
         """Nobody can miss a plan that only a killed process has heard of: it takes up its newest alone, if any."""
         alone = {title for title, process in self.given.items() if process is victim}
-        for witness in [each for each in self.spared if each is not victim and each.alive and not each.stopped]:
+        witnesses = [each for each in self.healthy() if each in self.spared and each is not victim] if alone else []
+        for witness in witnesses:
             with contextlib.suppress(Silent):
-                alone -= set(witness.ask(seconds=PATIENT_S)["goals"]) if alone else set()
+                alone -= set(witness.ask(seconds=PATIENT_S)["goals"])
         for title in alone:
             del self.given[title]
             self.counts["goals cut off"] += 1
@@ -254,7 +255,7 @@ class Chaos:
             prints = {each for state in states for each in (state["fingerprint"], *state["members"].values())}
             if len(prints) == 1 and "seconds to equal sets" not in self.counts:
                 self.counts["seconds to equal sets"] = round(time.monotonic() - began)
-            if len(prints) == 1 and all(_done(state) and state["complete"] for state in states):
+            if len(prints) == 1 and all(all_done(state) and state["complete"] for state in states):
                 break
             assert time.monotonic() - began < HEAL_S, [_short(state) for state in states]
             time.sleep(0.5)
@@ -299,10 +300,6 @@ class Chaos:
             "warnings logged": dict(Counter(kind for _, log in self.logs() for kind in _warnings(log)).most_common(12)),
             "curves": self.curves.summary(),
         }
-
-
-def _done(state: dict[str, Any]) -> bool:
-    return bool(state["done"]) and all(state["done"].values())
 
 
 def _short(state: dict[str, Any]) -> str:

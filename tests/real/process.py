@@ -23,6 +23,11 @@ QUIET = {"agents.decomposers": 0, "agents.scorers": 0, "agents.executors": 0}
 RULES = {"policy.quorum": 2, "policy.lease_s": 5, "policy.patience_s": 10, "policy.settle_ms": 300}
 
 
+def all_done(state: dict[str, Any]) -> bool:
+    """Whether a process knows of plans, and all of them are done."""
+    return bool(state["done"]) and all(state["done"].values())
+
+
 class Silent(Exception):
     """A process didn't answer in time, or has ended."""
 

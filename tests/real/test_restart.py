@@ -18,7 +18,7 @@ from swarmtui.peer.journal import Journal
 from swarmtui.plan.ops import Claim, Result
 from swarmtui.plan.replica import Replica
 
-from .process import QUIET, Process
+from .process import QUIET, Process, all_done
 from .process_main import Node
 from .terminal import ENDED, Terminal, own_folders
 
@@ -49,11 +49,6 @@ def until(process: Process, true: Callable[[State], object]) -> State:
         time.sleep(0.05)
 
 
-def ended(state: State) -> bool:
-    """Whether all plans are done. A scripted plan may have four tasks or twenty, so it can be over before a kill."""
-    return bool(state["done"]) and all(state["done"].values())
-
-
 def test_killed_again_and_again_it_does_nothing_twice(tmp_path: Path) -> None:
     swarm = f"restart-{os.getpid()}"
     one = Process(tmp_path / "one", "scorers", swarm)
@@ -65,9 +60,10 @@ def test_killed_again_and_again_it_does_nothing_twice(tmp_path: Path) -> None:
         one.start([])
         one.ask("goal Plan a party", 150)
         for number in range(3):
+            # A scripted plan may have four tasks or twenty, so it can be over before a kill.
             before = until(
                 one,
-                lambda state: (len(state["work"]) > more or ended(state)) and len(state["agents"]) == 6,  # noqa: B023
+                lambda state: (len(state["work"]) > more or all_done(state)) and len(state["agents"]) == 6,  # noqa: B023
             )
             one.kill()
             kept = _replica(journal)
@@ -80,7 +76,7 @@ def test_killed_again_and_again_it_does_nothing_twice(tmp_path: Path) -> None:
                 assert set(before["work"]) <= set(after["work"]), "what was done is back from the journal at once"
             seen.append(before)
             more = len(after["work"]) + 2
-        last = until(one, lambda state: ended(state) and len(state["agents"]) == 6)
+        last = until(one, lambda state: all_done(state) and len(state["agents"]) == 6)
     work = Node.work(_replica(journal))["work"]
     for before in seen:
         assert last["agents"] == before["agents"], "the same peers"
@@ -138,7 +134,7 @@ def test_a_torn_journal_is_set_aside_and_filled_again_by_another_process(tmp_pat
         one.ask("goal Plan a party", 150)
         work: dict[str, list[str]] = {}
         for number, damage in enumerate((wal_torn, torn, flipped, no_database)):
-            until(two, lambda state: len(counting(state)) > len(work) or ended(state))  # noqa: B023
+            until(two, lambda state: len(counting(state)) > len(work) or all_done(state))  # noqa: B023
             one.kill()
             known = two.ask()
             work = counting(known)
@@ -148,11 +144,11 @@ def test_a_torn_journal_is_set_aside_and_filled_again_by_another_process(tmp_pat
             told = [notice for notice in back["notices"] if "was damaged" in notice and "set aside" in notice]
             assert bool(told) == (damage is not wal_torn), (damage.__name__, back["notices"])
             assert len(list(one.folder.glob("journals/*.damaged-*[0-9]"))) == number
-            if ended(known):
+            if all_done(known):
                 one.ask(f"goal Plan party number {number + 2}", 150)
                 until(two, lambda state: len(state["done"]) > len(known["done"]))  # noqa: B023
-        until(two, ended)
-        last = until(one, lambda state: ended(state) and len(state["agents"]) == 6)
+        until(two, all_done)
+        last = until(one, lambda state: all_done(state) and len(state["agents"]) == 6)
         other = until(two, lambda state: state["fingerprint"] == last["fingerprint"])
         assert other["pictures"] == last["pictures"]
         assert work.keys() <= counting(last).keys(), "what was done stays done"
