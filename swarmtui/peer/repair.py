@@ -4,6 +4,7 @@ The asker sends its vector ({plan: {author: ops without a gap}}); the answerer s
 megabyte at a time, and its own vector; the asker then pushes what the answerer lacks. A vector can't tell everything:
 ops beyond a gap, and two ops in one slot, look the same in it. If the vectors have nothing to say and the fingerprints
 still differ, the two compare a hash per author, then the ids of the authors that differ, and fetch and push by id.
+What a peer holds back for its time counts as held in all of that, so that it's sent once and not for as long as it waits.
 
 Whatever comes here, request or answer, is taken as hostile: bounded, checked, and an exception at most.
 """
@@ -202,10 +203,10 @@ class Repair:
 
     async def _compare(self, peer: PeerId) -> int:
         """Make the sets equal where vectors can't tell the difference."""
-        replica = self._store.replica
-        answer = await self._ask(peer, Request("compare", hashes=hashes(ids_by_author(replica.ops()))))
+        store = self._store
+        answer = await self._ask(peer, Request("compare", hashes=hashes(ids_by_author(store.ops()))))
         theirs = {i for authors in answer.ids.values() for ids in authors.values() for i in cut(ids)}
-        missing = sorted(i for i in theirs if replica.get(i) is None)
+        missing = sorted(i for i in theirs if store.find(i) is None)
         gained = 0
         while missing:
             asked, missing = missing[:IDS_PER_FETCH], missing[IDS_PER_FETCH:]
@@ -213,9 +214,9 @@ class Repair:
             new = await self._take(page.ops, peer)
             gained += new
             if new:
-                missing = [i for i in asked if replica.get(i) is None] + missing
+                missing = [i for i in asked if store.find(i) is None] + missing
         differing = {(plan, author) for plan, authors in answer.ids.items() for author in authors}
-        lacking = (op for op in replica.ops() if (op.plan, op.author) in differing and op.id not in theirs)
+        lacking = (op for op in store.ops() if (op.plan, op.author) in differing and op.id not in theirs)
         return gained + await self._push(peer, lacking)
 
     async def _push(self, peer: PeerId, ops: Iterable[Op]) -> int:
@@ -261,7 +262,7 @@ class Repair:
         """Our vector, without the last plans if it's too large for a request (their ops then come twice)."""
         vector: Vector = {}
         size = 0
-        for plan, authors in sorted(self._store.replica.vector().items()):
+        for plan, authors in sorted(self._store.vector().items()):
             size += 64 + 72 * len(authors)
             if size > REQUEST_BYTES:
                 break
@@ -295,7 +296,7 @@ class Repair:
             case "compare":
                 answer = self._answer_compare(request)
             case "fetch":
-                found = (self._store.replica.get(i) for i in cut(request.ids[: 32 * IDS_PER_FETCH]))
+                found = (self._store.find(i) for i in cut(request.ids[: 32 * IDS_PER_FETCH]))
                 answer = Answer(ops=first_page(op for op in found if op is not None))
         await trio.lowlevel.checkpoint()
         return msgspec.msgpack.encode(answer)
@@ -323,7 +324,7 @@ class Repair:
         return Answer(kept=new)
 
     def _answer_compare(self, request: Request) -> Answer:
-        held = ids_by_author(self._store.replica.ops())
+        held = ids_by_author(self._store.ops())
         ours = hashes(held)
         differing = {
             (plan, author)

@@ -65,6 +65,10 @@ class Holding:
     def __len__(self) -> int:
         return len(self._ops)
 
+    def get(self, op_id: OpId) -> Op | None:
+        """An op that waits."""
+        return self._ops.get(op_id)
+
     def add(self, op: Op) -> bool:
         """Hold an op; False if it was refused or is held already."""
         if op.id in self._ops or self._by_author[op.author] >= MAX_HELD_PER_AUTHOR:
@@ -159,7 +163,7 @@ class Store:
             InvalidOp: with the reason.
         """
         payload, signature, author = peek(wire)
-        known = self.replica.get(hashlib.sha256(payload).digest())
+        known = self.find(hashlib.sha256(payload).digest())
         if known is not None and known.signature == signature:
             return known
         if sparing and not self._bucket(author).has(trio.current_time()):
@@ -178,14 +182,16 @@ class Store:
             limited: they weren't asked for, so their authors' limits hold.
 
         Returns:
-            How many were new and are kept.
+            How many were new and are kept, now or until their time comes.
         """
         now = trio.current_time()
+        held = self.counters.held
         fresh = {op.id: op for op in ops if self._wanted(op, now, limited)}
+        held = self.counters.held - held
         if not fresh:
-            return 0
+            return held
         self.own_from_outside += sum(op.author == self.me and op.plan in self.spoken for op in fresh.values())
-        return self._fold(list(fresh.values()), journal=True)
+        return held + self._fold(list(fresh.values()), journal=True)
 
     def load(self, ops: Iterable[Op]) -> int:
         """Take ops from the journal."""
@@ -203,6 +209,23 @@ class Store:
             return False
         self.flush()
         return True
+
+    def find(self, op_id: OpId) -> Op | None:
+        """An op of the replica, or one that waits for its time."""
+        return self.replica.get(op_id) or self.holding.get(op_id)
+
+    def ops(self) -> list[Op]:
+        """All ops of the replica, and all that wait for their time: what nobody need send again."""
+        return [*self.replica.ops(), *self.holding]
+
+    def vector(self) -> dict[OpId, dict[PeerId, int]]:
+        """Per plan and author: how many ops are here without a gap, those that wait for their time included."""
+        vector = self.replica.vector()
+        for op in sorted(self.holding, key=lambda op: op.seq):
+            authors = vector.setdefault(op.plan, {})
+            if op.seq == authors.get(op.author, 0):
+                authors[op.author] = op.seq + 1
+        return vector
 
     def note_told(self, ops: Iterable[Op]) -> None:
         """These ops went over the topic just now."""
