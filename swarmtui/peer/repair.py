@@ -4,7 +4,7 @@ The asker sends its vector ({plan: {author: ops without a gap}}); the answerer s
 megabyte at a time, and its own vector; the asker then pushes what the answerer lacks. A vector can't tell everything:
 ops beyond a gap, and two ops in one slot, look the same in it. If the vectors have nothing to say and the fingerprints
 still differ, the two compare a hash per author, then the ids of the authors that differ, and fetch and push by id.
-What a peer holds back for its time counts as held in all of that, so that it's sent once and not for as long as it waits.
+What a peer holds back for its time counts as held in all of that, so that it's sent once, not for as long as it waits.
 
 Whatever comes here, request or answer, is taken as hostile: bounded, checked, and an exception at most.
 """

@@ -39,7 +39,7 @@ async def test_who_says_very_much_is_in_nobody_else_s_way(
 async def test_what_is_held_back_is_sent_once(
     nursery: trio.Nursery, autojump_clock: MockClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A peer whose clock is ahead: the others may not take its plan for a long time, and needn't ask for it all that time."""
+    """A peer whose clock is ahead: the others may not take its plan for long, and needn't ask for it all that time."""
     sent = 0
     raws = repair.raws
 
