@@ -184,7 +184,10 @@ class Presences:
         self._now_ms = now_ms
         self.heard: dict[PeerId, Heard] = {}
         self._offsets: dict[PeerId, int] = {}
-        """How far each one's clock is ahead of ours, in ms."""
+        """How far each one's clock is ahead of ours, in ms: the most that its last two presences say. Being late on its
+        way makes a presence look like one of a clock that is behind, never ahead."""
+        self._latest: dict[PeerId, int] = {}
+        """What the last one alone says."""
         self._ordered: list[int] = []
         """The same, sorted: each presence of somebody far away is compared with the median."""
         self._silent_from = math.inf
@@ -214,8 +217,10 @@ class Presences:
             return ""
         heard = self.heard[peer] = Heard(presence, now, peer in neighbours)
         self._silent_from = min(self._silent_from, heard.silent_from)
+        latest = presence.at - self._now_ms()
+        offset = max(latest, self._latest.get(peer, latest))
         self._forget_offset(peer)
-        offset = self._offsets[peer] = presence.at - self._now_ms()
+        self._offsets[peer], self._latest[peer] = offset, latest
         insort(self._ordered, offset)
         return ""
 
@@ -274,6 +279,7 @@ class Presences:
         return ""
 
     def _forget_offset(self, peer: PeerId) -> None:
+        self._latest.pop(peer, None)
         offset = self._offsets.pop(peer, None)
         if offset is not None:
             del self._ordered[bisect_left(self._ordered, offset)]
