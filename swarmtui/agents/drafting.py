@@ -13,7 +13,7 @@ from swarmtui.plan.state import Draft, Plan, Task
 
 from . import context, drafts
 from .gathering import Gatherer
-from .prompting import Angle, Prompts, as_clause, fill, is_small, listed, split_schema
+from .prompting import Angle, Example, Prompts, as_clause, fill, is_small, listed, split_schema
 from .ranking import standing, verdicts
 from .settings import AgentSettings, room_of
 from .tongues import Language, is_foreign
@@ -160,7 +160,7 @@ class Drafter:
         """The standing instructions: the same for all angles, so that rivals share what is read of them."""
         prompts = self._settings.prompts
         split = ((e, angle.hint) for angle in prompts.angles[:SHOWN] for e in angle.examples[:1])
-        examples = "\n\n".join(f"Task: {e.task} (split {hint})\nSteps:\n{listed(e.steps)}" for e, hint in split)
+        examples = "\n\n".join(_shown(example, f" (split {hint})") for example, hint in split)
         return fill(prompts.decomposer.system, {"examples": examples}).strip()
 
     def _small_request(self, order: Order, checks: Checks, number: int, seed: int) -> Request:
@@ -220,8 +220,12 @@ class Drafter:
             "high": str(high),
             "hint": angle.hint,
             "language": checks.language.ask,
-            "examples": "\n\n".join(f"Task: {e.task}\nSteps:\n{listed(e.steps)}" for e in angle.examples[:1]),
+            "examples": "\n\n".join(_shown(example) for example in angle.examples[:1]),
             "examples_json": "\n\n".join(
                 f"Task: {e.task}\n{json.dumps({'steps': e.steps}, ensure_ascii=False)}" for e in angle.examples
             ),
         }
+
+
+def _shown(example: Example, how: str = "") -> str:
+    return f"Task: {example.task}{how}\nSteps:\n{listed(example.steps)}"
