@@ -74,6 +74,8 @@ class Journal:
         """Why ops aren't written now; '' while they are."""
         self.notices: list[str] = []
         """What happened to the file, for a person, with the remedy."""
+        self.damaged = False
+        """Whether it was found damaged in this run, so that others may know more of what was said than it does."""
         self._opener = opener
         self._checked = False
         self._aside: Path | None = None
@@ -122,6 +124,7 @@ class Journal:
             else:
                 yield op
         if bad:
+            self.damaged = True
             self.notices.append(f"{bad} damaged ops in {self.path} were dropped; other peers can fill them in again.")
 
     def plans(self) -> list[PlanSummary]:
@@ -256,6 +259,7 @@ class Journal:
             return
         log.warning("the journal %s was damaged: %s", self.path, error)
         self._aside = aside
+        self.damaged = True
         self.notices.append(
             f"The journal {self.path} was damaged ({error}). It was set aside as {aside.name} and started anew; "
             "other peers fill it again."

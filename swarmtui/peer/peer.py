@@ -107,7 +107,14 @@ class Peer:
         self._recall = Recall(self._store, journal, plans)
         self._spread = Spread(self._store, network, self._presences, rng)
         self._repair = Repair(self._store, network, self._presences, rng)
-        self._settling = Settling(fresh, self._store, network, self._presences.heard, self._repair)
+        self._settling = Settling(
+            fresh,
+            lambda: journal is not None and journal.damaged,
+            self._store,
+            network,
+            self._presences.heard,
+            self._repair,
+        )
         self._repair.agreed = self._settling.agreed
         self._intake = Intake(self._store, network, self._presences, self._heard)
         self._herald = Herald(identity, card, self._store, self._spread, self._presences, now_ms, rng)

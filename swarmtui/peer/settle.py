@@ -7,6 +7,9 @@ highest own seq that it has seen. The wait is bounded: a neighbour that can't be
 
 A process that was stopped and goes on waits in the same way, so that it doesn't act on what was so before.
 
+If the journal was found damaged, the wait is longer: the first who are met are peers of the same program, who lost the
+same, and those who know more may need longer to be met.
+
 Spared the wait: an identity that was made just now (it can't have said anything), and a peer that has met nobody in
 its first seconds (all that can be known is in its journal). What only a peer knows that is cut off meanwhile can't be
 learned; the two ops then meet later, both count, and everybody sees the fault.
@@ -14,7 +17,7 @@ learned; the two ops then meet later, both count, and everybody sees the fault.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import trio
 
@@ -31,6 +34,8 @@ MEET_S = 2.0
 """After the first contact, so that the others' presences have come."""
 ALONE_S = 3.0
 """To meet somebody at all: a journal that lost its end, after a power cut, looks like a whole one."""
+DAMAGED_S = 10.0
+"""Instead of both of these, if the journal was found damaged."""
 LOOK_S = 1.0
 
 
@@ -38,9 +43,21 @@ class Settling:
     """Knows in which plans a peer may speak."""
 
     def __init__(
-        self, fresh: bool, store: Store, network: Network, heard: Mapping[PeerId, Heard], repair: Repair
+        self,
+        fresh: bool,
+        damaged: Callable[[], bool],
+        store: Store,
+        network: Network,
+        heard: Mapping[PeerId, Heard],
+        repair: Repair,
     ) -> None:
+        """
+        Args:
+            fresh: the identity was made just now.
+            damaged: whether the journal was found damaged.
+        """
         self._fresh = fresh
+        self._damaged = damaged
         self._store = store
         self._network = network
         self._heard = heard
@@ -86,13 +103,13 @@ class Settling:
         if self._fresh or plan in self._plans:
             return
         if self._met_at is None and not self._alone:
-            with trio.move_on_after(ALONE_S):
+            with trio.move_on_after(DAMAGED_S if self._damaged() else ALONE_S):
                 await self._meeting.wait()
             self._alone = True
         if self._met_at is None:
             return
         with trio.move_on_after(SETTLE_S):
-            await trio.sleep_until(self._met_at + MEET_S)
+            await trio.sleep_until(self._met_at + (DAMAGED_S if self._damaged() else MEET_S))
             while missing := self._missing(plan):
                 for peer in missing:
                     self._repair.want(peer)

@@ -14,12 +14,14 @@ class Disk:
     def __init__(self) -> None:
         self.ops: dict[OpId, Op] = {}
         self.writes = 0
+        self.damaged = False
 
     def suffer(self, fate: str, rng: random.Random) -> None:
         """Lose something in a crash: see :class:`swarmtui.sim.scenario.Crash`. `torn` is what a damaged file comes to:
         it's set aside, and a new one begun."""
         if fate in ("lost", "torn"):
             self.ops.clear()
+            self.damaged = fate == "torn"
         elif fate == "stale":
             kept = len(self.ops) - rng.randint(0, max(1, len(self.ops) // 3))
             self.ops = dict(list(self.ops.items())[: max(0, kept)])
@@ -34,6 +36,7 @@ class DiskJournal:
         """Its process was killed: nothing reaches the disk any more."""
         self.degraded = ""
         self.notices: list[str] = []
+        self.damaged, disk.damaged = disk.damaged, False
 
     def append(self, ops: Iterable[Op]) -> bool:
         if not self.dead:

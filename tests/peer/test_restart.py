@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -10,7 +12,7 @@ from trio.testing import MockClock
 
 from swarmtui.peer.journal import Journal
 from swarmtui.peer.network import NetworkError
-from swarmtui.peer.settle import ALONE_S, MEET_S, SETTLE_S
+from swarmtui.peer.settle import ALONE_S, DAMAGED_S, MEET_S, SETTLE_S
 from swarmtui.plan.ops import Op
 
 from .world import World, draft, goal, identity, note, now_ms, op, until
@@ -63,6 +65,38 @@ async def test_alone_with_its_journal_it_looks_for_somebody_once(
     assert (said.seq, trio.current_time()) == (1, began + ALONE_S)
     (said,) = await one.say(given.id, draft(given.id))
     assert (said.seq, trio.current_time()) == (2, began + ALONE_S)
+    world.stop_all()
+
+
+async def test_those_who_lost_the_same_are_not_enough(
+    nursery: trio.Nursery, autojump_clock: MockClock, tmp_path: Path
+) -> None:
+    """Two peers of a program whose journal is damaged meet each other, and seconds later who knows what it held."""
+    world = World(nursery)
+    path = tmp_path / "shared.journal"
+    journal = Journal(path)
+    one, two, away = await world.start(1, journal=journal), await world.start(2, journal=journal), await world.start(3)
+    (given,) = await one.say(b"", goal())
+    await until(world.equal)
+    (done,) = await two.say(given.id, draft(given.id))
+    await until(world.equal)
+    for number in (1, 2):
+        await world.end(number, abrupt=True)
+    journal.close()
+    with closing(sqlite3.connect(path)) as db:
+        db.execute("UPDATE ops SET signature = x'00' WHERE id = ?", (done.id,))
+        db.commit()
+    world.hub.cut(lambda source, target: away.peer_id in (source, target))
+    journal = Journal(path)
+    one, two = [await world.start(number, journal=journal, fresh=False) for number in (1, 2)]
+    assert one.replica.get(done.id) is None
+    began = trio.current_time()
+    async with trio.open_nursery() as waiting:
+        waiting.start_soon(one.settled, given.id)
+        await trio.sleep(DAMAGED_S / 2)
+        world.hub.heal()
+    assert one.replica.get(done.id) is not None
+    assert trio.current_time() - began >= DAMAGED_S - 1
     world.stop_all()
 
 
