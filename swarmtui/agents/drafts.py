@@ -11,12 +11,12 @@ from swarmtui.plan.ops import DEFAULT_SKILL, MAX_TITLE, Policy, Step
 
 from .prompting import DrafterPrompts
 from .tongues import script_of
-from .wording import covered, cut, is_whole, one_line, sentences, shared, words
+from .wording import covered, cut, is_form_of, is_whole, one_line, sentences, shared, words
 
 SAME = 0.75
 """Two steps that share more of their words are one step said twice."""
-RESTATES = 0.8
-"""A step that holds more of the task's words, and adds hardly any, is the task again."""
+RESTATES = 0.75
+"""A step that holds so many of the task's words, and adds hardly any, is the task again."""
 COPIED = 0.75
 """A step that has so much of an example's or a neighbour's words, and they of its, was copied."""
 ATOMIC_WORDS = 10
@@ -100,9 +100,11 @@ def repeats(titles: Sequence[str], task: str) -> list[tuple[int, int]]:
 
 
 def restates(title: str, task: str) -> bool:
-    """Whether a step holds over 80 % of the task's words and hardly any besides."""
-    extra = len(words(title) - words(task))
-    return covered(task, title) > RESTATES and extra <= max(1, len(words(task)) // 4)
+    """Whether a step holds three quarters of the task's words, in whatever form, and hardly any besides."""
+    own, said = words(task), words(title)
+    held = sum(any(is_form_of(word, other) for other in said) for word in own)
+    extra = sum(not any(is_form_of(word, other) for other in own) for word in said)
+    return held >= RESTATES * len(own) and extra <= max(1, len(own) // 4)
 
 
 def says_nothing(title: str, task: str) -> bool:

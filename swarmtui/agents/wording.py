@@ -6,6 +6,7 @@ import re
 import unicodedata
 from collections.abc import Iterable
 from functools import lru_cache
+from os.path import commonprefix
 
 _WORD = re.compile(r"\w+", re.UNICODE)
 _SENTENCE_END = re.compile(r"[.!?…](?:[\"'”’)\]]*)(?=\s|$)|[。！？](?:[」』）”’]*)|\n")
@@ -45,6 +46,13 @@ def words(text: str) -> frozenset[str]:
 def _stem(word: str) -> str:
     """Take off an English plural, so that "lists" and "list" are one word."""
     return word[:-1] if len(word) > 3 and word.endswith("s") and not word.endswith("ss") else word
+
+
+def is_form_of(word: str, other: str) -> bool:
+    """Whether two words begin alike for four letters or more and end differently by a few: plan and planning."""
+    same = len(commonprefix((word, other)))
+    shorter, longer = sorted((len(word), len(other)))
+    return word == other or (same >= max(4, shorter - 1) and longer - same <= 4)
 
 
 def shared(first: str, second: str) -> float:
