@@ -6,7 +6,6 @@ import re
 import unicodedata
 from collections.abc import Iterable
 from functools import lru_cache
-from os.path import commonprefix
 
 _WORD = re.compile(r"\w+", re.UNICODE)
 _SENTENCE_END = re.compile(r"[.!?…](?:[\"'”’)\]]*)(?=\s|$)|[。！？](?:[」』）”’]*)|\n")
@@ -50,9 +49,9 @@ def _stem(word: str) -> str:
 
 def is_form_of(word: str, other: str) -> bool:
     """Whether two words begin alike for four letters or more and end differently by a few: plan and planning."""
-    same = len(commonprefix((word, other)))
     shorter, longer = sorted((len(word), len(other)))
-    return word == other or (same >= max(4, shorter - 1) and longer - same <= 4)
+    begin = max(4, shorter - 1)
+    return word == other or (word[:begin] == other[:begin] and longer - begin <= 4)
 
 
 def shared(first: str, second: str) -> float:
