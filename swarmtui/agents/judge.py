@@ -47,7 +47,8 @@ class Judge:
     def __init__(self, model: Model, settings: AgentSettings, emphasis: Emphasis | None) -> None:
         self._model = model
         self._settings = settings
-        self._emphasis: Emphasis | None = emphasis
+        self.emphasis: Emphasis | None = emphasis
+        """May be changed between two verdicts."""
         self._refused = 0
         self._asked = model.name
 
@@ -99,7 +100,7 @@ class Judge:
         """
 
         def judged(gains: Gains) -> Verdict:
-            return judging.by_likelihood(title, steps, gains, self._emphasis, enough)
+            return judging.by_likelihood(title, steps, gains, self.emphasis, enough, pass_mark)
 
         gains = await self.weigh(title, steps, urgency)
         if judged(replace(gains, cover=judging.MOST_COVER)).marks.mean < pass_mark:
@@ -204,13 +205,13 @@ class Judge:
             "goal": goal,
             "title": title,
             "steps": cut(listed(steps), 1_800),
-            "emphasis": self._emphasis or "all three alike",
+            "emphasis": self.emphasis or "all three alike",
         }
-        facts = {"title": title, "goal": goal, "steps": list(steps), "emphasis": self._emphasis or ""}
+        facts = {"title": title, "goal": goal, "steps": list(steps), "emphasis": self.emphasis or ""}
         value = await self._answer("marks", values, facts, marks_schema(), 160, urgency, write, seed)
         marks = Marks(**{name: _mark(value.get(name)) for name in ("specific", "distinct", "complete")})
         said = one_line(str(value.get("critique", "")))
-        return Verdict(marks, said), judging.by_word(title, steps, marks, said, self._emphasis, enough)
+        return Verdict(marks, said), judging.by_word(title, steps, marks, said, self.emphasis, enough)
 
     async def _advised(
         self,

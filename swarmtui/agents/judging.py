@@ -7,7 +7,6 @@ and how good it is stand in docs/judge.md.
 
 from __future__ import annotations
 
-import hashlib
 import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -74,13 +73,18 @@ class Verdict:
     critique: str
 
 
-def emphasis_of(peer: PeerId) -> Emphasis:
-    """What this scorer looks at most: always the same for a peer, different among peers."""
-    return EMPHASES[hashlib.sha256(peer.encode()).digest()[0] % len(EMPHASES)]
+def emphasis_of(peer: PeerId, scorers: Collection[PeerId]) -> Emphasis:
+    """What this scorer looks at most, by its place among those who are there: three scorers look at all three."""
+    return EMPHASES[sorted({*scorers, peer}).index(peer) % len(EMPHASES)]
 
 
 def by_likelihood(
-    title: str, steps: Sequence[str], gains: Gains, emphasis: Emphasis | None, enough: int = 3
+    title: str,
+    steps: Sequence[str],
+    gains: Gains,
+    emphasis: Emphasis | None,
+    enough: int = 3,
+    pass_mark: float = MIDDLE,
 ) -> Verdict:
     """Mark a draft by likelihood.
 
@@ -90,6 +94,7 @@ def by_likelihood(
         gains: of this task and these steps.
         emphasis: the scorer's; None: none.
         enough: fewest steps of a complete list.
+        pass_mark: who doesn't reach it is told why.
     """
     weights = weigh(title, steps, gains)
     pairs = twins(steps, gains)
@@ -101,6 +106,8 @@ def by_likelihood(
     vague = {i for i, step in enumerate(steps) if _says(step, gains, i) < 0.5}
     same = [pair for pair in pairs if pairs[pair] > LIKELY_TWIN]
     found = critique(title, steps, weak, enough, vague, gains.strange, same)
+    if not found and marks.mean < pass_mark:
+        found = _lacks(marks, title, steps, weights)
     return Verdict(marks, found)
 
 
@@ -110,10 +117,27 @@ def by_word(
     """Marks that a model wrote, corrected by what can be seen plainly: small models write any number."""
     distinct = min(marks.distinct, round(100 * _distinct(title, steps, enough) ** CALIBRATION))
     complete = min(marks.complete, 20) if _left(title, steps) < enough else marks.complete
-    found = critique(title, steps, [], enough)
-    return Verdict(
-        emphasised(marks.specific, distinct, complete, emphasis), " ".join(part for part in (found, said) if part)
-    )
+    corrected = emphasised(marks.specific, distinct, complete, emphasis)
+    found = " ".join(part for part in (critique(title, steps, [], enough), said) if part)
+    return Verdict(corrected, found or (_lacks(corrected, title, steps) if corrected.mean < MIDDLE else ""))
+
+
+def _lacks(marks: Marks, title: str, steps: Sequence[str], weights: Sequence[float] = ()) -> str:
+    """What a list without any plain fault lacks most."""
+    match min(EMPHASES, key=lambda name: getattr(marks, name)):
+        case "specific":
+            if not weights:
+                return "The steps could say more exactly what to do."
+            i = weights.index(min(weights))
+            return (
+                f'Step {i + 1} ("{cut(steps[i], 80)}") belongs least surely to the task: say more exactly what to do.'
+            )
+        case "distinct":
+            pairs = ((i, j) for j in range(len(steps)) for i in range(j))
+            i, j = max(pairs, key=lambda pair: alike(steps[pair[0]], steps[pair[1]], title), default=(0, 0))
+            return f"Steps {i + 1} and {j + 1} are close to each other." if i < j else "One step is no split."
+        case _:
+            return "Taken together the steps say too little of the task: something is missing."
 
 
 def weigh(title: str, steps: Sequence[str], gains: Gains) -> list[float]:

@@ -6,6 +6,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import trio
+
 from swarmtui.plan.ops import MAX_TEXT, Marks, PeerId, Policy, Proposal, Vote
 from swarmtui.plan.state import Draft, Plan, Task
 
@@ -114,9 +116,8 @@ class Scorer(Agent):
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
-        self.emphasis = judging.emphasis_of(self.peer_id)
         self.waited: dict[TaskKey, Waited] = {}
-        self._judge = Judge(self.model, self.settings, self.emphasis)
+        self._judge = Judge(self.model, self.settings, None)
 
     def interests(self, plan: Plan, task: Task) -> bool:
         return undecided(task)
@@ -170,6 +171,8 @@ class Scorer(Agent):
         plan, task = found.plan, found.task
 
         async def run() -> None:
+            others = scorers(plan.policy, self.crowd(trio.current_time()))
+            self._judge.emphasis = judging.emphasis_of(self.peer_id, others)
             verdicts = [
                 (draft, await self._judge(plan, task, draft, self.writer(), self.seed())) for draft in found.drafts
             ]

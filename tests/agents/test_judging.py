@@ -39,11 +39,12 @@ def judged(
     cover: float = 1.2,
     emphasis: Emphasis | None = None,
     after: dict[tuple[int, int], float] | None = None,
+    pass_mark: float = 60,
 ) -> Verdict:
     alone = tuple(-6.5 for _ in steps)
     given_goal = tuple(-6.5 + gain for gain in gains)
     found = Gains(given_goal, alone, cover, after or {})
-    return judging.by_likelihood(TASK, steps, found, emphasis)
+    return judging.by_likelihood(TASK, steps, found, emphasis, pass_mark=pass_mark)
 
 
 def test_a_good_list_passes_and_nothing_is_said_against_it() -> None:
@@ -94,8 +95,21 @@ def test_scorers_differ_in_what_they_look_at() -> None:
     marks = {emphasis: judged(steps, gains, emphasis=emphasis).marks for emphasis in EMPHASES}
     assert len({mark.mean for mark in marks.values()}) == 3
     assert marks["specific"].specific < marks["distinct"].specific
-    assert {judging.emphasis_of(f"peer {number}") for number in range(20)} == set(EMPHASES)
-    assert judging.emphasis_of("a") == judging.emphasis_of("a")
+
+
+def test_three_scorers_look_at_all_three() -> None:
+    peers = ["ada", "bob", "cleo"]
+    assert {judging.emphasis_of(peer, peers) for peer in peers} == set(EMPHASES)
+    assert {judging.emphasis_of(peer, set(peers) - {peer}) for peer in peers} == set(EMPHASES), "whoever counts itself"
+
+
+def test_what_has_no_fault_and_does_not_pass_is_told_what_it_lacks() -> None:
+    gains = [GOOD] * 3 + [0.3]
+    assert judged(STEPS, gains).critique == ""
+    assert judged(STEPS, gains, pass_mark=90).critique.startswith(f'Step 4 ("{STEPS[3]}") belongs least surely')
+    assert judged(STEPS, gains, cover=-1.0).critique.endswith("something is missing.")
+    close = [*STEPS[:3], "Choose a lease and sign a policy"]
+    assert judged(close, [GOOD] * 4, pass_mark=100).critique == "Steps 1 and 4 are close to each other."
 
 
 def test_written_marks_are_corrected_by_what_is_plain() -> None:
@@ -117,5 +131,7 @@ def test_marks_stay_marks_whatever_the_texts(
     steps: list[str], title: str, first: float, second: float, emphasis: Emphasis
 ) -> None:
     gains = Gains(tuple(first for _ in steps), tuple(second for _ in steps), first - second)
-    marks = judging.by_likelihood(title, steps, gains, emphasis).marks
+    verdict = judging.by_likelihood(title, steps, gains, emphasis)
+    marks = verdict.marks
+    assert verdict.critique or marks.mean >= 60, "nothing is turned down without a word"
     assert all(0 <= mark <= 100 for mark in (marks.specific, marks.distinct, marks.complete))
