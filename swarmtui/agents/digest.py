@@ -11,6 +11,7 @@ from .wording import cut, one_line, sentences
 POINTS = 2
 POINT_CHARACTERS = 120
 LABEL_CHARACTERS = 12
+CUT = " …"
 STOPS = ("…", "。", "!", "?", "！", "？")
 
 
@@ -31,7 +32,10 @@ def digest(introduction: str, parts: Sequence[Part], limit: int) -> str:
 def _line(title: str, result: str) -> str:
     points = [point for line in result.split("\n") if (point := unmarked(line))]
     name = f"**{one_line(title).replace('*', '')}**"
-    said = "; ".join(_short(point).rstrip(".;,。 ") for point in points[:POINTS])
+    short = [_short(point) for point in points]
+    # What would have to be cut in mid-sentence only stands there if nothing else would.
+    whole = [point for point in short if not point.endswith(CUT)] or short[:1]
+    said = "; ".join(point.rstrip(".;,。 ") for point in whole[:POINTS])
     return f"{name}: {said}{'' if said.endswith(STOPS) else '.'}" if said else name
 
 
@@ -41,4 +45,4 @@ def _short(point: str) -> str:
     label, colon, _ = first.partition(": ")
     if len(first) > POINT_CHARACTERS and colon and len(label) >= LABEL_CHARACTERS:
         return label
-    return first if len(first) <= POINT_CHARACTERS else f"{cut(first, POINT_CHARACTERS)} …"
+    return first if len(first) <= POINT_CHARACTERS else f"{cut(first, POINT_CHARACTERS)}{CUT}"

@@ -239,6 +239,14 @@ def test_a_digest_names_every_part_within_its_limit() -> None:
     assert all(f"**Part {number}**" in text for number in range(16))
 
 
+def test_a_digest_cuts_no_point_that_it_can_leave_out() -> None:
+    long = "The customers are likely young adults who are active in the cycling industry and " + "very " * 20 + "fit."
+    assert digest("", [("Market", f"- {long}\n- Look at the shops.\n- Ask riders.\n- Sum up.")], 900) == (
+        "1. **Market**: Look at the shops; Ask riders."
+    )
+    assert digest("", [("Market", f"- {long}\n- {long}")], 900).endswith("very …")
+
+
 async def test_after_a_failure_less_is_told() -> None:
     plan = making.plan()
     children = making.accept(plan, making.draft(plan))
