@@ -79,7 +79,7 @@ def load(
     Raises:
         ConfigError: a key is unknown, a value is wrong, a file can't be read.
     """
-    given = {key: _Found(value, f"--{key}") for key, value in (flags or {}).items() if value is not None}
+    given = {key: _Found(value, _flag(key)) for key, value in (flags or {}).items() if value is not None}
     if preset is not None:
         given["preset"] = _Found(preset, "--preset")
     for key, found in given.items():
@@ -98,6 +98,18 @@ def load(
                 merged.pop(key, None)
         merged.update(layer)
     return _build(merged)
+
+
+def _flag(key: str) -> str:
+    """Return what a person types to set this."""
+    section, _, name = key.rpartition(".")
+    if section == "swarm" and name in ("name", "listen", "port", "join", "mdns"):
+        return "--swarm" if name == "name" else f"--{name}"
+    return (
+        f"--set {key}"
+        if section or key not in ("model", "preset", "seed", "data_dir")
+        else f"--{key.replace('_', '-')}"
+    )
 
 
 def _usual_file() -> Path | None:
