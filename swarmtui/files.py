@@ -1,4 +1,4 @@
-"""Files written for a person: whole or not at all, and never over another without being told to."""
+"""Paths as people type them, and files written for them: whole or not at all, never over another unasked."""
 
 from __future__ import annotations
 
@@ -12,13 +12,29 @@ class WriteError(Exception):
     """A file wasn't written; `str()` says why, and what to do."""
 
 
+def expanded(path: str | Path) -> Path:
+    """Return a path that a person typed with `~` put in; `~name` of nobody here stays as it is, as in a shell."""
+    return Path(os.path.expanduser(path))
+
+
 def check_writable(path: Path, force: bool = False) -> Path:
     """Return the path that :func:`write_whole` would write, or say now why it couldn't.
 
     Raises:
-        WriteError: it exists and `force` is off, it's a folder, or its folder is missing or read-only.
+        WriteError: it exists and `force` is off, it's a folder, its name can't be one, or its folder is missing or
+            read-only.
     """
-    path = path.expanduser().absolute()
+    path = expanded(path).absolute()
+    try:
+        return _checked(path, force)
+    except OSError as error:  # a name too long, a folder of somebody else's
+        why = error.strerror or error
+        raise WriteError(f"{_short(path)} can't be written ({why}): choose another name") from None
+
+
+def _checked(path: Path, force: bool) -> Path:
+    if _is_stream(path):
+        return path
     if path.is_symlink():
         path = path.resolve()
     if path.is_dir():
@@ -32,8 +48,21 @@ def check_writable(path: Path, force: bool = False) -> Path:
     return path
 
 
+def _short(path: Path) -> str:
+    """Return a path fit for a sentence, however long it is."""
+    text = str(path)
+    return text if len(text) <= 100 else f"{text[:48]}…{text[-48:]}"
+
+
+def _is_stream(path: Path) -> bool:
+    """True for a terminal, a pipe, /dev/null: there's nothing in it to keep, and its name mustn't become a file's."""
+    return path.exists() and not path.is_file() and not path.is_dir()
+
+
 def write_whole(path: Path, text: str, force: bool = False) -> Path:
     """Write a text file in UTF-8. At every moment the path holds all of the text, or what it held before.
+
+    A device or pipe (/dev/stdout, /dev/null) is written to as it is.
 
     Returns:
         The absolute path that was written.
@@ -42,6 +71,8 @@ def write_whole(path: Path, text: str, force: bool = False) -> Path:
         WriteError: as :func:`check_writable`, or the disk is full or fails.
     """
     path = check_writable(path, force)
+    if _is_stream(path):
+        return _pour(path, text)
     part = path.with_name(f".{path.name[:100]}.{secrets.token_hex(4)}.part")
     try:
         descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
@@ -57,6 +88,15 @@ def write_whole(path: Path, text: str, force: bool = False) -> Path:
     finally:
         with contextlib.suppress(OSError):
             part.unlink(missing_ok=True)
+    return path
+
+
+def _pour(path: Path, text: str) -> Path:
+    try:
+        with path.open("w", encoding="utf-8", errors="replace", newline="\n") as stream:
+            stream.write(text)
+    except OSError as error:
+        raise WriteError(f"{path} couldn't be written: {error.strerror or error}") from None
     return path
 
 

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import platformdirs
 
+from swarmtui.files import expanded
+
 APP = "swarmtui"
 
 
@@ -26,7 +28,7 @@ def prompts_dir() -> Path:
 
 def data_dir(chosen: str | Path = "") -> Path:
     """The folder of journals, keys and the log: the chosen one, else the platform's."""
-    return Path(chosen).expanduser().absolute() if chosen else Path(platformdirs.user_data_dir(APP, appauthor=False))
+    return expanded(chosen).absolute() if chosen else Path(platformdirs.user_data_dir(APP, appauthor=False))
 
 
 def models_dir() -> Path:

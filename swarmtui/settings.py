@@ -11,6 +11,7 @@ import msgspec
 from msgspec import Meta
 
 from swarmtui import paths
+from swarmtui.files import expanded
 from swarmtui.plan.ops import DEFAULT_SKILL, MAX_DEPTH, InvalidOp, Policy, check_policy
 
 ENV_PREFIX = "SWARMTUI_"
@@ -223,7 +224,7 @@ class Config(Section, frozen=True):
     @property
     def models_dir(self) -> Path:
         """The folder of the person's own GGUF files."""
-        return Path(self.llm.folder).expanduser() if self.llm.folder else paths.models_dir()
+        return expanded(self.llm.folder) if self.llm.folder else paths.models_dir()
 
 
 class Setting(msgspec.Struct, frozen=True):

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from swarmtui.files import WriteError, write_whole
+from swarmtui.files import WriteError, expanded, write_whole
 
 
 def test_a_file_is_written_and_nothing_else_is_left(tmp_path: Path) -> None:
@@ -76,7 +76,29 @@ def test_a_link_is_followed_and_stays(tmp_path: Path) -> None:
     assert (tmp_path / "real.md").read_text() == "new"
 
 
-@pytest.mark.parametrize("name", [".", "none/plan.md"])
+@pytest.mark.parametrize("name", [".", "none/plan.md", "long" * 100, "long" * 100 + "/plan.md"])
 def test_a_place_that_cannot_be_is_said(tmp_path: Path, name: str) -> None:
     with pytest.raises(WriteError):
         write_whole(tmp_path / name, "new", force=True)
+
+
+def test_the_home_of_nobody_is_a_name_like_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert expanded("~/plan.md") == tmp_path / "plan.md"
+    assert expanded("~nobody-is-called-this/plan.md") == Path("~nobody-is-called-this/plan.md")
+
+
+@pytest.mark.parametrize("force", [True, False])
+def test_a_pipe_or_device_is_written_to_and_stays_one(tmp_path: Path, force: bool) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    (tmp_path / "link").symlink_to(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        for name in ("pipe", "link"):
+            write_whole(tmp_path / name, "new", force)
+            assert os.read(reader, 10) == b"new"
+    finally:
+        os.close(reader)
+    assert pipe.is_fifo()
+    assert (tmp_path / "link").is_symlink()

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 import click
 
 from swarmtui.cli.failure import Failure
+from swarmtui.files import expanded
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -82,7 +83,7 @@ def config() -> Any:
     preset = given.pop("preset", None)
     flags = {**_assignments(given.pop("assignments", ())), **{key.replace("__", "."): given[key] for key in given}}
     try:
-        return load(flags, os.environ, Path(file).expanduser() if file else None, preset)
+        return load(flags, os.environ, expanded(file) if file else None, preset)
     except ConfigError as error:
         if str(error).startswith("--"):
             raise click.UsageError(str(error)) from error

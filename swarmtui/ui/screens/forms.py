@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import msgspec
 
+from swarmtui.files import WriteError, check_writable, expanded
 from swarmtui.plaintext import one_line
 from swarmtui.plan.ops import DEFAULT_SKILL, InvalidOp, Policy, check_policy
 from swarmtui.ui.screens.dialogs import Field
@@ -159,20 +161,25 @@ def included(values: Mapping[str, str]) -> dict[str, bool]:
 
 def check_export(values: Mapping[str, str]) -> str:
     """Say what is wrong with the path of an export."""
-    if not values["path"].strip():
+    typed = values["path"].strip()
+    if not typed:
         return "Give the name of a file."
-    path = export_path(values)
-    if path.is_dir():
-        return f"{path} is a folder: add the name of a file."
-    if not path.parent.is_dir():
-        return f"There is no folder {path.parent}: make it first, or choose another."
+    if typed.endswith(os.sep):
+        return f"{typed} is a folder: add the name of a file."
+    try:
+        check_writable(export_path(values), force=True)
+    except WriteError as error:
+        text = f"{error}."
+        return text[0].upper() + text[1:]
     return ""
 
 
 def export_path(values: Mapping[str, str]) -> Path:
     """Return the file to write; a name without an ending gets the one of its format."""
-    path = Path(values["path"].strip()).expanduser()
+    path = expanded(values["path"].strip()).absolute()
     ending = ".json" if values["format"] == "json" else ".md"
+    if os.path.exists(path) and not os.path.isfile(path):
+        return path
     if not path.suffix or (path.suffix in (".json", ".md") and path.suffix != ending):
         path = path.with_suffix(ending)
     return path
