@@ -16,6 +16,7 @@ from textual.app import App
 from textual.binding import Binding, BindingType
 from textual.command import CommandPalette
 from textual.content import Content
+from textual.events import Resize
 from textual.message import Message
 from textual.notifications import SeverityLevel
 
@@ -26,6 +27,7 @@ from swarmtui.ui import colours
 from swarmtui.ui.actions import Keys
 from swarmtui.ui.door import ScreenConfig, SwarmDoor, sentence
 from swarmtui.ui.palette import SwarmCommands
+from swarmtui.ui.screens.commands import STARTING
 from swarmtui.ui.screens.dialogs import Confirm
 from swarmtui.ui.screens.failed import FailedScreen, LeavingScreen
 from swarmtui.ui.screens.main import MainScreen
@@ -66,6 +68,8 @@ class SwarmApp(App[int]):
         Binding("ctrl+q", "interrupt", "Quit", show=False, priority=True),
     ]
     NOTIFICATION_TIMEOUT = 6
+    TOASTS = 4
+    """So many toasts stand over the panels at most; the oldest gives way."""
 
     def __init__(
         self,
@@ -104,6 +108,11 @@ class SwarmApp(App[int]):
         self.theme = colours.fitting(os.environ)
 
     # Life
+
+    def on_resize(self, event: Resize) -> None:
+        """Tell the main screen under a window, too: Textual tells the topmost alone."""
+        if self.main.is_mounted and self.screen is not self.main:
+            self.main.fit(event.size)
 
     async def on_mount(self) -> None:
         self._watch_signals()
@@ -279,7 +288,7 @@ class SwarmApp(App[int]):
     def ask(self, command: Command) -> None:
         """Hand a command to the swarm; its outcome becomes a toast."""
         if not self.started:
-            self.say("The swarm is still starting: try again in a moment.", "warning")
+            self.say(STARTING, "warning")
             return
         try:
             future = command(self.swarm)
@@ -308,6 +317,11 @@ class SwarmApp(App[int]):
     def say(self, text: str, severity: str = "information") -> None:
         """Show a toast; the text is never markup."""
         self.notify(many_lines(text)[:600], severity=cast(SeverityLevel, severity), markup=False)
+
+    def on_notify(self) -> None:
+        """Make room for the toast that comes."""
+        for old in list(self._notifications)[: -self.TOASTS + 1]:
+            self._unnotify(old, refresh=False)
 
     def action_command_palette(self) -> None:
         if not isinstance(self.screen, CommandPalette):

@@ -121,6 +121,7 @@ def drive(
     """Run a scenario on a fresh terminal; returns the application after its end."""
     swarm = swarm or FakeSwarm(view)
     app = SwarmApp(swarm, SampleConfig(keys=keys or {}), goal, now=now)
+    app.NOTIFICATION_TIMEOUT = 3600  # however slow the machine is, a toast is there to be asked for
 
     async def run() -> None:
         async with app.run_test(size=size, notifications=True) as pilot:

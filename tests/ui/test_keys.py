@@ -5,11 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from textual.widgets import Input, Static
 
 from swarmtui.plan.ops import Note, Pause, Pick, Retry, SetPolicy, Veto
 from swarmtui.ui.actions import ACTIONS, Keys
 from swarmtui.ui.palette import SwarmCommands
-from swarmtui.ui.screens.main import MainScreen
+from swarmtui.ui.screens.main import SMALLEST, MainScreen
 from swarmtui.ui.screens.reading import help_lines
 from swarmtui.ui.widgets.lines import Lines
 
@@ -85,6 +86,17 @@ def test_crash_and_pause_an_agent() -> None:
     drive(scenario, view_of(japan()))
 
 
+@pytest.mark.parametrize("panel", ["2", "3"])
+def test_keys_mean_the_agent_in_its_list_and_in_its_detail(panel: str) -> None:
+    async def scenario(d: Driver) -> None:
+        await d.press("2", "j", panel, "p", "X")
+        assert d.swarm.asked == [("pause_agent", "12D3KooWbob", True), ("crash", "12D3KooWbob")]
+        await d.press("m")
+        assert "Model of bob" in d.text()
+
+    drive(scenario, view_of(japan()))
+
+
 def test_pause_on_the_plan_pauses_the_plan() -> None:
     async def scenario(d: Driver) -> None:
         await d.press("p")
@@ -116,6 +128,26 @@ def test_pick_and_veto(key: str, act: type[Pick] | type[Veto]) -> None:
         assert d.swarm.asked == [("steer", ident("root"), act(proposal=ident("by budget")))]
 
     drive(scenario, view_of(japan()))
+
+
+def test_pick_from_the_agents_shows_the_drafts_first() -> None:
+    async def scenario(d: Driver) -> None:
+        await d.press(*(["down"] * 5), "2", "a")
+        assert d.swarm.asked == []
+        assert (d.app.main.detail.agent, d.app.main.detail.tab) == (None, 1)
+        await d.press("a")
+        assert d.swarm.asked == [("steer", ident("root"), Pick(proposal=ident("by place")))]
+
+    drive(scenario, view_of(japan()))
+
+
+def test_a_draft_that_is_out_of_sight_is_not_picked() -> None:
+    async def scenario(d: Driver) -> None:
+        await d.press(*(["down"] * 5), "a", "1", "a")
+        assert d.swarm.asked == []
+        assert d.app.main.panel == "detail"
+
+    drive(scenario, view_of(japan()), NARROW)
 
 
 def test_retry_asks_before_it_throws_a_result_away() -> None:
@@ -174,13 +206,38 @@ def test_export_writes_and_asks_before_writing_over(tmp_path: Path, monkeypatch:
     drive(scenario, view_of(japan()))
 
 
-def test_export_into_a_folder_that_is_missing_is_refused_in_the_form() -> None:
+@pytest.mark.parametrize(
+    ("typed", "why"),
+    [
+        ("", "Give the name"),
+        ("nowhere/plan.md", "doesn't exist"),
+        ("~nobody-is-called-this/plan.md", "doesn't exist"),
+        (".", "is a folder"),
+        ("..", "is a folder"),
+        ("folder", "is a folder"),
+        ("new/", "is a folder"),
+        ("/", "is a folder"),
+        ("~", "is a folder"),
+        ("long" * 100, "too long"),
+        ("long" * 100 + "/x/plan.md", "too long"),
+    ],
+)
+def test_export_to_where_no_file_can_be_is_refused_in_the_form(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, typed: str, why: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    (tmp_path / "folder").mkdir()
+
     async def scenario(d: Driver) -> None:
-        await d.press("w", "home", *"nowhere", "slash", "enter")
+        await d.press("w")
+        d.app.screen.query_one("#field-path", Input).value = typed
+        await d.press("enter")
         assert d.screen == "Form"
-        assert "no folder" in d.text()
+        assert why in str(d.app.screen.query_one("#form-error", Static).content)
 
     drive(scenario, view_of(japan()))
+    assert [each.name for each in tmp_path.iterdir()] == ["folder"]
 
 
 def test_copy(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -238,9 +295,23 @@ def test_help_lists_every_key() -> None:
     drive(scenario, view_of(japan()), NARROW)
 
 
-def test_the_help_fits_80_columns() -> None:
+def test_the_help_is_not_cut_in_the_smallest_window() -> None:
+    async def scenario(d: Driver) -> None:
+        await d.press("question_mark")
+        seen = d.text()
+        for _ in range(20):
+            await d.press("pagedown")
+            seen += d.text()
+        words = set(seen.split())
+        for action in ACTIONS:
+            assert set(action.help.split()) <= words, action.help
+
+    drive(scenario, view_of(japan()), SMALLEST)
+
+
+def test_the_help_is_a_line_a_key_in_80_columns() -> None:
     room = 80 - len("│ │ ") - len(" ▄ │  ")
-    assert [line.plain for line in help_lines(Keys()) if len(line.plain) > room] == []
+    assert len(help_lines(Keys(), room)) == len(help_lines(Keys(), 200))
 
 
 def test_quit_asks_while_agents_work() -> None:

@@ -12,11 +12,12 @@ import threading
 from pathlib import Path
 
 import pytest
+from textual.widgets import Static
 
 from swarmtui.ui.app import SwarmApp
 
 from .driving import NARROW, WIDE, Driver, drive
-from .sample import FakeSwarm, SampleConfig, japan, nothing, view_of
+from .sample import FakeSwarm, SampleConfig, crew, japan, nothing, view_of
 
 HERE = Path(__file__).parent
 
@@ -100,6 +101,15 @@ def test_without_a_plan_it_asks_for_a_goal(size: tuple[int, int]) -> None:
         assert d.screen == "MainScreen"
 
     drive(scenario, nothing(), size)
+
+
+def test_the_form_tells_of_agents_that_come_while_it_is_open() -> None:
+    async def scenario(d: Driver) -> None:
+        assert "decomposer" not in str(d.app.screen.query_one("#goal-told", Static).content)
+        d.swarm.change(agents=crew())
+        await d.until(lambda: "1 decomposer, 1 scorer, 2 executors" in d.text())
+
+    drive(scenario, nothing())
 
 
 def test_the_form_shows_how_a_long_goal_is_taken() -> None:

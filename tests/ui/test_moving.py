@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 from textual import events
+from textual.widgets import Input, TextArea
 
 from swarmtui.plan.state import State
 from swarmtui.view import TaskView
@@ -55,6 +56,32 @@ def test_enter_opens_the_detail() -> None:
 
     for size in (WIDE, NARROW):
         drive(scenario, view_of(japan()), size)
+
+
+def test_keys_typed_faster_than_the_focus_follows() -> None:
+    async def scenario(d: Driver) -> None:
+        await d.press("2")
+        for key in "13":
+            d.app.post_message(events.Key(key, key))
+        await d.settle()
+        assert (d.app.main.panel, d.app.main.detail.agent) == ("detail", None)
+        assert "d decomposer" not in d.text().splitlines()[-1]
+
+    drive(scenario, view_of(japan()))
+
+
+@pytest.mark.parametrize(("open_", "entry"), [("n", "#field-goal"), ("Q", "#field-need"), ("slash", "#filter")])
+def test_characters_and_editing_keys_keep_their_order_however_fast(open_: str, entry: str) -> None:
+    async def scenario(d: Driver) -> None:
+        await d.press(open_)
+        for key in ("end", "backspace", "n", "o", "backspace", "e", "x", "home", "a", "end", "left", "backspace", "!"):
+            d.app.post_message(events.Key(key, key if len(key) == 1 else None))
+        await d.settle()
+        widget = d.app.screen.query_one(entry)
+        assert isinstance(widget, Input | TextArea)
+        assert (widget.text if isinstance(widget, TextArea) else widget.value) == "an!x"
+
+    drive(scenario, view_of(japan()))
 
 
 def test_filter_next_previous_and_end() -> None:

@@ -11,7 +11,7 @@ from swarmtui.plan.state import State
 from swarmtui.ui.states import LOOKS
 
 from .driving import NARROW, TINY, WIDE, Driver, drive
-from .sample import FakeSwarm, agent, draft, ident, japan, nothing, notice, plan_of, sayings, task, view_of, vote
+from .sample import FakeSwarm, agent, crew, draft, ident, japan, nothing, notice, plan_of, sayings, task, view_of, vote
 
 HOSTILE = {
     "markup": "[/foo] [red]boo[/] [@click=app.quit]x[/] [link=file:///etc/passwd]y",
@@ -149,6 +149,24 @@ def test_tiny_screen_says_so_and_grows_back() -> None:
     drive(scenario, view_of(japan()), TINY)
 
 
+def test_a_window_that_was_small_for_a_while_goes_on_where_it_was() -> None:
+    async def scenario(d: Driver) -> None:
+        await d.press("2", "j", "Q")
+        for size in (TINY, NARROW):
+            await d.pilot.resize_terminal(*size)
+            await d.settle()
+        assert "needs 60×16" not in d.text()
+        await d.press("escape")
+        assert d.app.main.focused is d.app.main.agents
+        for size in (TINY, WIDE):
+            await d.pilot.resize_terminal(*size)
+            await d.settle()
+        await d.press("p")
+        assert d.swarm.asked == [("pause_agent", "12D3KooWbob", True)]
+
+    drive(scenario, view_of(japan()))
+
+
 def test_labels_and_warnings() -> None:
     async def scenario(d: Driver) -> None:
         shown = d.text()
@@ -171,6 +189,32 @@ def test_the_end_of_a_plan_is_told_once() -> None:
         await d.change(plan=done)
         assert d.toasts() == ["The plan is done. Press w to export it."]
         assert "✔ done" in d.text()
+
+    drive(scenario, view_of(japan()))
+
+
+def test_toasts_leave_room_for_what_they_stand_over() -> None:
+    async def scenario(d: Driver) -> None:
+        for count in range(20):
+            d.app.say(f"agent {count} has joined")
+        await d.settle()
+        assert d.toasts() == [f"agent {count} has joined" for count in range(16, 20)]
+        assert "agent 15" not in d.text()
+        assert "agent 19" in d.text()
+
+    drive(scenario, view_of(japan()))
+
+
+def test_who_is_gone_does_nothing_any_more() -> None:
+    async def scenario(d: Driver) -> None:
+        ada = crew()[0]
+        gone = msgspec.structs.replace(ada, state="gone")
+        await d.press("2")
+        assert d.text().count("Food in Kyoto") == 2, "in the list and in the detail"
+        await d.change(agents=(gone, *crew()[1:]))
+        assert "Food in Kyoto" not in d.text()
+        assert "It writes" not in d.text()
+        assert "lived" in d.text()
 
     drive(scenario, view_of(japan()))
 

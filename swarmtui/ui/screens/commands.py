@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from swarmtui.ui.widgets.detail import Detail
     from swarmtui.ui.widgets.plan_tree import PlanTree
 
+STARTING = "The swarm is still starting: try again in a moment."
+
 
 class Commands(DOMNode):
     """The part of the main screen that asks the swarm for something."""
@@ -57,7 +59,9 @@ class Commands(DOMNode):
 
     def _plan(self) -> PlanView | None:
         plan = self.view.plan if self.view else None
-        if plan is None:
+        if plan is None and not self.swarm_app.started:
+            self.say(STARTING, "warning")
+        elif plan is None:
             self.say(f"There is no plan yet: press {self.keys.key('new_goal')} to give a goal.", "warning")
         return plan
 
@@ -74,9 +78,14 @@ class Commands(DOMNode):
             self.say("Choose a task in the plan first.", "warning")
         return task
 
+    @property
+    def on_agents(self) -> bool:
+        """True where keys mean the agent under the cursor: in its list, and in its detail."""
+        return self.panel == "agents" or (self.panel == "detail" and self.detail.agent is not None)
+
     def _agent(self) -> AgentView | None:
         """Return the agent to act on; asks the person to choose one if another panel has the focus."""
-        if self.panel != "agents" and not (self.panel == "detail" and self.detail.agent is not None):
+        if not self.on_agents:
             self.go_to("agents")
             self.say("Choose an agent, then press the key again.", "warning")
             return None
@@ -86,7 +95,7 @@ class Commands(DOMNode):
         elif agent.state == "gone":
             self.say(f"{agent.name} is gone already.", "warning")
         elif not agent.local:
-            self.say(f"{agent.name} lives in another program: end it there.", "warning")
+            self.say(f"{agent.name} lives in another program: only there can it be changed or ended.", "warning")
         else:
             return agent
         return None
@@ -107,7 +116,7 @@ class Commands(DOMNode):
                 goal = parse_goal(values["goal"])
                 self.swarm_app.ask(lambda swarm: swarm.give_goal(goal.title, goal.detail))
 
-        self.app.push_screen(GoalForm(self.swarm_app.told(), text), give)
+        self.app.push_screen(GoalForm(self.swarm_app.told, text), give)
 
     def action_pick_draft(self) -> None:
         self._judge(Pick, "Pick")
@@ -121,12 +130,14 @@ class Commands(DOMNode):
             task = self._chosen_task()
         if plan is None or task is None:
             return
-        draft = self.detail.draft()
+        # A draft that is out of sight isn't meant.
+        draft = self.detail.draft() if self.detail.size else None
         if draft is not None:
             self._steer(plan, act(proposal=draft.id))
         elif not task.drafts:
             self.say("This task has no drafts.", "warning")
         else:
+            self.detail.show_task(plan, task)
             self.go_to("detail")
             self.detail.show_tab(1)
             self.say(f"Choose a draft, then press the key again to {word.casefold()} it.")
@@ -184,7 +195,7 @@ class Commands(DOMNode):
         )
 
     def action_pause(self) -> None:
-        if self.panel == "agents":
+        if self.on_agents:
             agent = self._agent()
             if agent is not None:
                 peer, on = agent.peer, agent.state != "paused"
@@ -196,7 +207,7 @@ class Commands(DOMNode):
 
     def action_copy(self) -> None:
         task = self.plan_tree.chosen()
-        if self.detail.agent is not None and self.panel in ("agents", "detail"):
+        if self.on_agents and self.detail.agent is not None:
             self._copied(self.detail.agent.tail or self.detail.agent.peer, f"what there is of {self.detail.agent.name}")
         elif task is not None:
             text = task.output or "\n\n".join(part for part in (task.title, task.detail) if part)
@@ -222,7 +233,7 @@ class Commands(DOMNode):
         if values is None:
             return
         path = forms.export_path(values)
-        if path.exists():
+        if path.is_file():
             self._confirm(f"{path.name} exists. Write over it?", str(path), lambda: self._write(values, path, True))
         else:
             self._write(values, path, False)
@@ -280,8 +291,8 @@ class Commands(DOMNode):
 
     def action_choose_model(self) -> None:
         """In Agents the agent's model, elsewhere that of the agents to come."""
-        agent = self._agent() if self.panel == "agents" else None
-        if agent is None and self.panel == "agents":
+        agent = self._agent() if self.on_agents else None
+        if agent is None and self.on_agents:
             return
         if agent is not None and not agent.model:
             self.say(f"{agent.name} uses no model.", "warning")

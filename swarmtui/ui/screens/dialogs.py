@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from textual import events
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical, VerticalScroll
@@ -17,6 +16,7 @@ from textual.widgets import Button, Input, Select, Static, TextArea
 
 from swarmtui.plaintext import many_lines, one_line
 from swarmtui.ui.screens.picker import Find, ModelEntry, ModelPicker
+from swarmtui.ui.widgets.entries import LineEntry, TextEntry
 from swarmtui.view import ModelChoice
 
 
@@ -70,24 +70,6 @@ class Field:
 
 Values = dict[str, str]
 Check = Callable[[Mapping[str, str]], str]
-
-
-class TextEntry(TextArea):
-    """Several lines of text: enter hands them in, ctrl+j or shift+enter makes a new line."""
-
-    async def _on_key(self, event: events.Key) -> None:
-        if event.key == "enter":
-            event.stop()
-            event.prevent_default()
-            if isinstance(self.screen, Form):
-                self.screen.action_submit()
-            return
-        if event.key in ("ctrl+j", "shift+enter", "alt+enter"):
-            event.stop()
-            event.prevent_default()
-            self.insert("\n")
-            return
-        await super()._on_key(event)
 
 
 class Form(ModalScreen[Values | None]):
@@ -160,7 +142,7 @@ class Form(ModalScreen[Values | None]):
             return ModelEntry(field.hint, id=name)
         if field.kind == "text":
             return TextEntry(field.value, id=name, compact=True, placeholder=Content(field.hint), soft_wrap=True)
-        return Input(field.value, id=name, compact=True, placeholder=field.hint, select_on_focus=False)
+        return LineEntry(field.value, id=name, compact=True, placeholder=field.hint, select_on_focus=False)
 
     def on_mount(self) -> None:
         self.query(".form-row > *").filter("Input, TextArea, Select, ModelEntry").first().focus()
@@ -197,6 +179,10 @@ class Form(ModalScreen[Values | None]):
         self.app.push_screen(ModelPicker(f"{self._title}: model", self._find, (usual,)), chosen)
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
+        event.stop()
+        self.action_submit()
+
+    def on_text_entry_entered(self, event: TextEntry.Entered) -> None:
         event.stop()
         self.action_submit()
 

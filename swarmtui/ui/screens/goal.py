@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from textual.app import ComposeResult
 from textual.content import Content
@@ -11,16 +11,21 @@ from textual.widgets import Static, TextArea
 from swarmtui.goals import MAX_GOAL, GoalText, parse_goal
 from swarmtui.ui.screens.dialogs import Field, Form
 from swarmtui.ui.text import DIM, line
+from swarmtui.ui.widgets.bars import Bar
+
+TELL_S = 0.5
+"""What will work on the goal is told anew this often."""
 
 
 class GoalForm(Form):
     """Asks for a goal, shows how it'll be taken and what will work on it."""
 
-    def __init__(self, told: list[tuple[str, str]], text: str = "") -> None:
+    def __init__(self, told: Callable[[], list[tuple[str, str]]], text: str = "") -> None:
         """Make the form.
 
         Args:
-            told: (name, text) pairs of what will work on the goal: model, preset, agents.
+            told: gives (name, text) pairs of what will work on the goal: model, preset, agents. Asked again and
+                again, since agents come and go while a person writes.
             text: What stands in the entry at first.
         """
         hint = "e.g. Plan a two-week trip to Japan"
@@ -35,8 +40,16 @@ class GoalForm(Form):
 
     def compose_more(self) -> ComposeResult:
         yield Static("", id="goal-preview", markup=False)
-        rows = [Content.assemble((f"{name:<8}", DIM), line(text)) for name, text in self._told if text]
-        yield Static(Content("\n").join(rows), id="goal-told", markup=False)
+        yield Bar("", id="goal-told", markup=False)
+
+    def on_mount(self) -> None:
+        super().on_mount()
+        self._tell()
+        self.set_interval(TELL_S, self._tell)
+
+    def _tell(self) -> None:
+        rows = [Content.assemble((f"{name:<8}", DIM), line(text)) for name, text in self._told() if text]
+        self.query_one("#goal-told", Bar).put(Content("\n").join(rows), resizes=True)
 
     def on_text_area_changed(self, event: TextArea.Changed) -> None:
         self.show_error("")

@@ -8,6 +8,7 @@ from textual.app import ComposeResult
 from textual.containers import Container, Horizontal, Vertical
 from textual.content import Content
 from textual.events import Click, Resize
+from textual.geometry import Size
 from textual.screen import Screen
 from textual.widgets import Input, Static
 
@@ -17,6 +18,7 @@ from swarmtui.ui.text import DIM, plural
 from swarmtui.ui.widgets.agents import AgentList
 from swarmtui.ui.widgets.bars import Bar, Gossip, Header, KeyBar, NoticeBar
 from swarmtui.ui.widgets.detail import Detail
+from swarmtui.ui.widgets.entries import LineEntry
 from swarmtui.ui.widgets.lines import Lines
 from swarmtui.ui.widgets.plan_tree import PlanTree
 from swarmtui.view import SwarmView
@@ -70,7 +72,7 @@ class MainScreen(Commands, Screen[None]):
         self.gossip = Gossip()
         self.key_bar = KeyBar(keys)
         self.panel_tabs = PanelTabs()
-        self.filter_input = Input(
+        self.filter_input = LineEntry(
             id="filter", compact=True, placeholder="text or state; enter keeps the filter, esc ends it"
         )
 
@@ -138,7 +140,7 @@ class MainScreen(Commands, Screen[None]):
         if self.following:
             notes.append("following")
         if len(view.plans) > 1:
-            notes.append(f"{len(view.plans)} plans")
+            notes.append(f"{len(view.plans)} plans: {self.keys.key('palette')}")
         self.plan_tree.border_subtitle = Content.styled(" · ".join(notes), "$accent") if notes else None
 
     def _show_detail(self) -> None:
@@ -185,14 +187,18 @@ class MainScreen(Commands, Screen[None]):
             self.detail.show_agent(self.agents.agent())
 
     def go_to(self, name: Panel) -> None:
-        """Move the focus to a panel."""
-        self.panel = name
+        """Move the focus to a panel. What follows of it is done at once: the next key may come before the focus."""
+        self._entered(name)
         self._show_panels()
         target = self.detail.page if name == "detail" else self.query_one(f"#{name}")
         self.set_focus(target)
 
     def on_resize(self, event: Resize) -> None:
-        width, height = event.size
+        self.fit(event.size)
+
+    def fit(self, size: Size) -> None:
+        """Show as much as this size allows; also while a window stands over the screen."""
+        width, height = size
         small = width < SMALLEST[0] or height < SMALLEST[1]
         self.set_class(small, "-small")
         self.set_class(not small and width < WIDE, "-narrow")
@@ -208,8 +214,7 @@ class MainScreen(Commands, Screen[None]):
         for name in PANELS[:3]:
             self.set_class(name == shown, f"-show-{name}")
         self.panel_tabs.show(shown)
-        of_agent = self.panel == "detail" and self.detail.agent is not None
-        self.key_bar.show("agents" if of_agent else self.panel, bool(self.plan_tree.filter))
+        self.key_bar.show("agents" if self.on_agents else self.panel, bool(self.plan_tree.filter))
 
     _last_panel: Panel = "plan"
 

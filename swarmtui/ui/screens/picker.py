@@ -18,6 +18,7 @@ from textual.widgets.option_list import Option
 
 from swarmtui.plaintext import many_lines, one_line
 from swarmtui.ui.text import DIM, FAINT, column, line, plural, sides
+from swarmtui.ui.widgets.entries import LineEntry
 from swarmtui.view import ModelChoice
 
 Find = Callable[[], Sequence[ModelChoice]]
@@ -60,7 +61,7 @@ class ModelPicker(ModalScreen[ModelChoice | None]):
         with Vertical(classes="dialog picker") as box:
             box.border_title = Content(one_line(self._title))
             box.border_subtitle = Content("enter choose · esc cancel")
-            yield Input(
+            yield LineEntry(
                 placeholder="type to narrow, or a path or http://host:port/v1", id="picker-filter", compact=True
             )
             yield Static("", id="picker-head", markup=False)

@@ -21,15 +21,20 @@ from swarmtui.view import GossipLine, SwarmView
 
 
 class TextLines(Lines):
-    """Fixed lines to scroll through."""
+    """Fixed text to scroll through, wrapped to the width there is."""
 
-    def __init__(self, keys: Keys, lines: list[Content]) -> None:
+    def __init__(self, keys: Keys, lines: Callable[[int], list[Content]]) -> None:
         super().__init__(keys)
-        self._text = lines
+        self._lines = lines
+        self._text: list[Content] = []
 
     def on_mount(self) -> None:
-        self.show(range(len(self._text)))
         self.focus()
+
+    def on_resize(self) -> None:
+        self._text = self._lines(self.size.width - 1)
+        self.show(range(len(self._text)))
+        super().on_resize()
 
     def draw(self, index: int, width: int) -> Content:
         return self._text[index]
@@ -55,21 +60,23 @@ class Help(ModalScreen[None]):
         with Vertical(classes="dialog reading") as box:
             box.border_title = Content("Keys and glyphs")
             box.border_subtitle = Content("↑↓ scroll · esc close")
-            yield TextLines(self._keys, help_lines(self._keys))
+            yield TextLines(self._keys, lambda width: help_lines(self._keys, width))
 
 
-def help_lines(keys: Keys) -> list[Content]:
-    """Return the help as lines, one group of keys after the other."""
+def help_lines(keys: Keys, width: int) -> list[Content]:
+    """Return the help as lines of at most this width, one group of keys after the other."""
     groups: dict[str, list[Content]] = {}
     for action in keys.actions:
         names = " ".join(shown(key) for key in action.keys)
-        groups.setdefault(action.group, []).append(Content.assemble((f"  {names:<17}", "bold $accent"), action.help))
+        head = Content.styled(f"  {names:<17}", "bold $accent")
+        groups.setdefault(action.group, []).extend(_beside(head, Content(action.help), width))
     lines: list[Content] = []
     for name, rows in groups.items():
         lines += [Content.styled(name, "bold"), *rows, Content("")]
     lines.append(Content.styled("Glyphs of tasks", "bold"))
     for face, text in LEGEND:
-        lines.append(Content.assemble((f"  {face.glyph} {face.word:<15}", face.colour), (text, DIM)))
+        head = Content.styled(f"  {face.glyph} {face.word:<15}", face.colour)
+        lines += _beside(head, Content.styled(text, DIM), width)
     lines += [Content(""), Content.styled("Letters of agents", "bold")]
     lines.append(
         Content("").join(
@@ -77,6 +84,13 @@ def help_lines(keys: Keys) -> list[Content]:
         )
     )
     return lines
+
+
+def _beside(head: Content, text: Content, width: int) -> list[Content]:
+    """Return a text in a column of its own beside its head."""
+    pad = " " * head.cell_length
+    first, *rest = text.wrap(max(8, width - head.cell_length))
+    return [Content.assemble(head, first), *(Content.assemble(pad, part) for part in rest)]
 
 
 class GossipList(Lines):

@@ -51,7 +51,7 @@ class AgentList(Lines):
             "  ",
             column(word, 9, tone),
             " ",
-            line(agent.fault or agent.subject, "$error" if agent.fault else FAINT if gone else DIM),
+            line(agent.fault or ("" if gone else agent.subject), "$error" if agent.fault else DIM),
         )
         return sides(left, self._figures(agent, width), width - 1, 0.45)
 

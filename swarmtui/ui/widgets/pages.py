@@ -177,17 +177,17 @@ def agent_page(agent: AgentView, width: int, now: float) -> list[Row]:
     rows = [Row(join(line(agent.name, "bold"), line(agent.role, colour))), _BLANK]
     since = f" for {age(now - agent.since)}" if agent.since else ""
     rows += _field("state", f"{word}{since}", width, tone)
-    rows += _field("on", agent.subject, width)
+    gone = agent.state == "gone"
+    rows += _field("on", "" if gone else agent.subject, width)
     rows += _field("fault", agent.fault, width, "$error")
     rows += _field("model", agent.model, width)
     rows += _field("skills", ", ".join(agent.skills), width)
     rows += _field("speed", f"{agent.tokens_per_second:.1f} tokens/s" if agent.tokens_per_second else "", width)
     rows += _field("published", plural(agent.ops, "op"), width)
-    rows += _field(
-        "lives", "in this program" if agent.local else "in another program: it can't be ended from here", width
-    )
+    where = "in this program" if agent.local else "in another program: it can't be ended from here"
+    rows += _field("lived" if gone else "lives", where, width)
     rows += _field("peer id", agent.peer, width, DIM)
-    if agent.tail.strip():
+    if agent.tail.strip() and not gone:
         rows += [_BLANK, Row(Content.styled("It writes:", DIM)), *_rows(paragraph(agent.tail, width, "$secondary", 2))]
     return rows
 
