@@ -199,6 +199,18 @@ def test_config_presets_says_what_each_is_for(capsys: pytest.CaptureFixture[str]
     assert [line.split(":")[0] for line in capsys.readouterr().out.splitlines()] == ["laptop", "strict", "tiny"]
 
 
+@pytest.mark.parametrize("command", [("plans",), ("export", "last")])
+@pytest.mark.parametrize(("name", "why"), [("file", "it's no folder"), ("x" * 300, "File name too long")])
+def test_a_data_folder_that_is_none_is_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], command: tuple[str, ...], name: str, why: str
+) -> None:
+    (tmp_path / "file").write_text("")
+    assert run(*command, "--data-dir", str(tmp_path / name)) == 1
+    error = capsys.readouterr().err
+    assert why in error
+    assert "unexpected" not in error
+
+
 def test_plans_lists_what_the_journals_hold(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run("plans", "--data-dir", str(tmp_path)) == 0
     assert "no plans yet" in capsys.readouterr().err

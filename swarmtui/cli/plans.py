@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import sys
 from collections.abc import Iterable
@@ -86,15 +87,21 @@ def _kept() -> Replica:
     """Return a replica of everything in the journals of the data folder.
 
     Raises:
-        Failure: a journal is damaged or can't be read, so that what's missing isn't passed over in silence.
+        Failure: the data folder can't be looked into.
     """
     from swarmtui.paths import Folders
     from swarmtui.peer.journal import Journal
     from swarmtui.plan.replica import Replica
 
-    folders = Folders(options.config().data_dir)
+    folder = options.config().data
+    try:
+        if folder.exists() and not folder.is_dir():
+            raise NotADirectoryError(errno.ENOTDIR, "it's no folder")
+        files = Folders(folder).all_journals()
+    except OSError as error:
+        raise Failure(f"the data folder {folder} can't be read ({error.strerror})", "see --data-dir") from error
     replica = Replica()
-    for file in folders.all_journals():
+    for file in files:
         journal = Journal(file)
         try:
             replica.add_many(list(journal.load()))

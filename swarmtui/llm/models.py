@@ -12,6 +12,7 @@ from typing import Any
 
 import msgspec
 
+from swarmtui.files import expanded
 from swarmtui.llm import memory, places
 from swarmtui.llm.gguf import FILE_TYPES, Header, NotGguf, read_header
 from swarmtui.llm.machine import EngineNumbers
@@ -272,10 +273,11 @@ def _usable(file: ModelFile) -> ModelFile:
 
 
 def _named(spec: str, own: Path | None, env: Mapping[str, str] | None, home: Path | None) -> ModelFile:
-    path = Path(spec).expanduser()
-    if path.is_file():
+    path = expanded(spec)
+    # os.path: pathlib raises for a name too long.
+    if os.path.isfile(path):
         return inspect(path, source="path")
-    if path.is_dir():
+    if os.path.isdir(path):
         raise ModelError(f"{spec} is a folder", "name a GGUF file in it, or set llm.folder to it and name a model")
     if path.suffix.lower() == ".gguf" and os.sep in spec:
         raise ModelError(f"no model file at {spec}", "check the path, or see `swarmtui models`")
