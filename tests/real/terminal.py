@@ -27,7 +27,7 @@ class Terminal:
         script = f"{program}; echo {ENDED}$?; stty -a | tr ';' '\\n' | grep -o -- '-\\?\\becho\\b'; exec cat"
         self._closed = False
         self._env = {"PATH": os.environ["PATH"], **env}  # a server passes its own environment on
-        self._tmux("new-session", "-d", "-x", str(size[0]), "-y", str(size[1]), "sh", "-c", script)
+        self._tmux("new-session", "-d", "-c", env["HOME"], "-x", str(size[0]), "-y", str(size[1]), "sh", "-c", script)
 
     def __enter__(self) -> Terminal:
         return self
@@ -82,8 +82,9 @@ class Terminal:
 
 
 def _ours(process: psutil.Process) -> bool:
+    """Not the shell: a fork of it, that is about to become one of the commands after the program, has its arguments."""
     try:
-        return any("swarmtui" in part for part in process.cmdline()[1:4])
+        return process.name() != "sh" and any("swarmtui" in part for part in process.cmdline()[1:4])
     except psutil.NoSuchProcess:
         return False
 

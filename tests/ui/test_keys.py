@@ -206,6 +206,18 @@ def test_export_writes_and_asks_before_writing_over(tmp_path: Path, monkeypatch:
     drive(scenario, view_of(japan()))
 
 
+def test_of_a_long_path_the_end_is_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    deep = tmp_path / ("deep-" * 12) / ("down-" * 12)
+    deep.mkdir(parents=True)
+    monkeypatch.chdir(deep)
+
+    async def scenario(d: Driver) -> None:
+        await d.press("w")
+        await d.until(lambda: "trip-to-japan.md" in d.text())
+
+    drive(scenario, view_of(japan()))
+
+
 @pytest.mark.parametrize(
     ("typed", "why"),
     [

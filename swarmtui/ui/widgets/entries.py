@@ -6,7 +6,9 @@ up through all that the entry lies in. Typed fast, or on a busy machine, "no⌫e
 
 from __future__ import annotations
 
+from rich.cells import cell_len
 from textual import events
+from textual.geometry import Region
 from textual.message import Message
 from textual.widget import Widget
 from textual.widgets import Input, TextArea
@@ -24,6 +26,11 @@ async def _own_key(entry: Widget, event: events.Key) -> bool:
 
 class LineEntry(Input):
     """An entry of one line."""
+
+    def on_resize(self) -> None:
+        """Show where the cursor is. Textual scrolls to the end of a long text before it knows how much fits."""
+        at = cell_len(self.value[: self.cursor_position])
+        self.scroll_to_region(Region(at, 0, 1, 1), force=True, animate=False)
 
     async def _on_key(self, event: events.Key) -> None:
         if not await _own_key(self, event):
