@@ -275,13 +275,13 @@ def table(results: dict[str, list[dict[str, Any]]]) -> str:
         steady = summed(rounds, "steady")
         rate[name] = steady["tokens"] / steady["seconds"]
     first = next(iter(rate))
-    slow_pair = median(each["pair"] for each in results[first])
+    slow_pair = median(each["pair"] for each in results[first]) if "pair" in results[first][0] else None
     rows = ["| | tokens/s | × naive | prompt evaluated | valid JSON | likelihood pair |", "|---|---|---|---|---|---|"]
     for name, rounds in results.items():
         steady = summed(rounds, "steady")
         share = f"{1 - steady['cached'] / steady['prompt']:.0%}" if steady["cached"] else "–"
         pair = f"{median(each['pair'] for each in rounds) * 1000:.0f} ms" if "pair" in rounds[0] else "–"
-        if "pair_cold" in rounds[0]:
+        if "pair_cold" in rounds[0] and slow_pair is not None:
             pair += f" (1/{slow_pair / median(each['pair'] for each in rounds):.0f})"
         rows.append(
             f"| {name} | {rate[name]:.1f} | {rate[name] / rate[first]:.1f} | {share} "
