@@ -74,7 +74,7 @@ class Judge:
                 if verdict.marks.mean >= plan.policy.pass_mark or is_small(self._model.name):
                     return verdict
                 return await self._advised(title, steps, verdict, urgency, write, seed)
-        _, checked = await self.ask(title, steps, write, seed, goal, enough(plan), urgency)
+        _, checked = await self.ask(title, steps, write, seed, goal, enough(plan), urgency, plan.policy.pass_mark)
         return checked
 
     async def read(
@@ -184,6 +184,7 @@ class Judge:
         goal: str = "",
         enough: int = 3,
         urgency: Urgency = Urgency.VOTE,
+        pass_mark: float = judging.MIDDLE,
     ) -> tuple[Verdict, Verdict]:
         """Let the model write marks.
 
@@ -192,6 +193,7 @@ class Judge:
             write: hears the answer as it's written.
             seed: of the answer.
             goal: the plan's; '' if it's the task itself.
+            pass_mark: who doesn't reach it is told why.
 
         Returns:
             The marks as they were written, and corrected by what can be seen plainly (small models write any number),
@@ -211,7 +213,7 @@ class Judge:
         value = await self._answer("marks", values, facts, marks_schema(), 160, urgency, write, seed)
         marks = Marks(**{name: _mark(value.get(name)) for name in ("specific", "distinct", "complete")})
         said = one_line(str(value.get("critique", "")))
-        return Verdict(marks, said), judging.by_word(title, steps, marks, said, self.emphasis, enough)
+        return Verdict(marks, said), judging.by_word(title, steps, marks, said, self.emphasis, enough, pass_mark)
 
     async def _advised(
         self,

@@ -106,23 +106,34 @@ def by_likelihood(
     vague = {i for i, step in enumerate(steps) if _says(step, gains, i) < 0.5}
     same = [pair for pair in pairs if pairs[pair] > LIKELY_TWIN]
     found = critique(title, steps, weak, enough, vague, gains.strange, same)
-    if not found and marks.mean < pass_mark:
-        found = _lacks(marks, title, steps, weights)
-    return Verdict(marks, found)
+    return _with_a_word(marks, found, pass_mark, title, steps, weights)
 
 
 def by_word(
-    title: str, steps: Sequence[str], marks: Marks, said: str, emphasis: Emphasis | None, enough: int = 3
+    title: str,
+    steps: Sequence[str],
+    marks: Marks,
+    said: str,
+    emphasis: Emphasis | None,
+    enough: int = 3,
+    pass_mark: float = MIDDLE,
 ) -> Verdict:
     """Marks that a model wrote, corrected by what can be seen plainly: small models write any number."""
     distinct = min(marks.distinct, round(100 * _distinct(title, steps, enough) ** CALIBRATION))
     complete = min(marks.complete, 20) if _left(title, steps) < enough else marks.complete
     corrected = emphasised(marks.specific, distinct, complete, emphasis)
     found = " ".join(part for part in (critique(title, steps, [], enough), said) if part)
-    return Verdict(corrected, found or (_lacks(corrected, title, steps) if corrected.mean < MIDDLE else ""))
+    return _with_a_word(corrected, found, pass_mark, title, steps)
 
 
-def _lacks(marks: Marks, title: str, steps: Sequence[str], weights: Sequence[float] = ()) -> str:
+def _with_a_word(
+    marks: Marks, found: str, pass_mark: float, title: str, steps: Sequence[str], weights: Sequence[float] = ()
+) -> Verdict:
+    """A verdict; who doesn't pass and was found no fault with is told what it lacks."""
+    return Verdict(marks, found or (_lacks(marks, title, steps, weights) if marks.mean < pass_mark else ""))
+
+
+def _lacks(marks: Marks, title: str, steps: Sequence[str], weights: Sequence[float]) -> str:
     """What a list without any plain fault lacks most."""
     match min(EMPHASES, key=lambda name: getattr(marks, name)):
         case "specific":

@@ -120,6 +120,14 @@ def test_written_marks_are_corrected_by_what_is_plain() -> None:
     assert verdict.critique == "Step 2 repeats step 1. Too few steps: something is missing. Very good."
 
 
+def test_written_marks_under_the_plans_own_pass_mark_come_with_a_word() -> None:
+    fair = Marks(specific=70, distinct=80, complete=75)
+    assert judging.by_word(TASK, STEPS, fair, "", None).critique == ""
+    assert judging.by_word(TASK, STEPS, fair, "", None, pass_mark=90).critique == (
+        "The steps could say more exactly what to do."
+    )
+
+
 @given(
     st.lists(st.text(min_size=1, max_size=60), min_size=2, max_size=16),
     st.text(min_size=1, max_size=60),
