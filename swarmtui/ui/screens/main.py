@@ -140,7 +140,7 @@ class MainScreen(Commands, Screen[None]):
         if self.following:
             notes.append("following")
         if len(view.plans) > 1:
-            notes.append(f"{len(view.plans)} plans: {self.keys.key('palette')}")
+            notes.append(f"{len(view.plans)} plans, press {self.keys.key('palette')} to choose")
         self.plan_tree.border_subtitle = Content.styled(" · ".join(notes), "$accent") if notes else None
 
     def _show_detail(self) -> None:
