@@ -9,6 +9,7 @@ import trio
 
 from swarmtui.plan.envelope import Identity
 
+from .beat import next_beat
 from .frames import put_together
 from .presence import Card, Presence, Presences, interval_s, seal_presence
 from .spread import Spread
@@ -33,7 +34,9 @@ class Herald:
         presences: Presences,
         now_ms: Callable[[], int],
         rng: random.Random,
+        beat_s: float,
     ) -> None:
+        """`beat_s`: the phase of its regular presences (see beat.py)."""
         self._identity = identity
         self._card = card
         self._store = store
@@ -41,6 +44,7 @@ class Herald:
         self._presences = presences
         self._now_ms = now_ms
         self._rng = rng
+        self._beat_s = beat_s
         self._run = 0
         self._count = 0
         self._doing, self._subject, self._since, self._speed = "", "", 0, 0
@@ -75,15 +79,16 @@ class Herald:
             self._hurry = trio.Event()
             await self.send()
             every = self._every()
+            due = next_beat(every, self._beat_s)
             await trio.sleep(every / GAP_PART * self._rng.uniform(0.8, 1.2))
-            await self._wait(trio.current_time() + (every - every / GAP_PART) * self._rng.uniform(0.8, 1.0))
+            await self._wait(due)
 
     async def _wait(self, until: float) -> None:
         """Wait for the next time to speak, at the latest `until`."""
         quiet = self._every() / QUIET_PART
         while trio.current_time() < until:
             held = self._store.replica.fingerprint
-            with trio.move_on_after(min(quiet, until - trio.current_time())):
+            with trio.move_on_at(min(next_beat(quiet, self._beat_s), until)):
                 await self._hurry.wait()
                 return
             if held == self._store.replica.fingerprint != self._told:

@@ -20,13 +20,14 @@ from swarmtui.plan.ops import Body, Goal, InvalidOp, Op, OpId, PeerId
 from swarmtui.plan.replica import Replica
 from swarmtui.plan.state import Changes
 
+from .beat import beat
 from .frames import SHARED, Opener
 from .herald import Herald
 from .intake import Intake
 from .journal import Journal
 from .limits import Counters
 from .network import Event, Frame, Joined, Left, Network, NetworkError
-from .presence import Card, Heard, Presence, Presences
+from .presence import INTERVAL_S, Card, Heard, Presence, Presences
 from .recall import Recall
 from .repair import Refused, Repair
 from .settle import Settling
@@ -66,6 +67,7 @@ class Peer:
         fresh: bool = False,
         plans: Collection[OpId] | None = None,
         opener: Opener = SHARED,
+        beat_s: float | None = None,
     ) -> None:
         """
         Args:
@@ -79,6 +81,8 @@ class Peer:
             fresh: the identity was made just now, so it can't have spoken before (see settle.py).
             plans: the only plans to take from the journal at the start (see recall.py); None: all.
             opener: checks ops; remembers what it has checked.
+            beat_s: the phase of what it does regularly (see beat.py). Peers of one program that have the same speak
+                in the same moment, and the network sends together what they say. None: one of its own.
         """
         self.identity = identity
         self.network = network
@@ -117,7 +121,8 @@ class Peer:
         )
         self._repair.agreed = self._settling.agreed
         self._intake = Intake(self._store, network, self._presences, self._heard)
-        self._herald = Herald(identity, card, self._store, self._spread, self._presences, now_ms, rng)
+        self._beat_s = rng.uniform(0.0, INTERVAL_S) if beat_s is None else beat_s
+        self._herald = Herald(identity, card, self._store, self._spread, self._presences, now_ms, rng, self._beat_s)
         self._started = self._ticked = 0.0
 
     # --- what it knows
@@ -341,7 +346,7 @@ class Peer:
         """Once a second: who has gone, and what is due."""
         self._ticked = trio.current_time()
         while True:
-            await trio.sleep(TICK_S)
+            await beat(TICK_S, self._beat_s)
             self._look_at_clock()
             gone = self._presences.drop_silent(trio.current_time())
             for peer in gone:

@@ -26,9 +26,18 @@ class Watch:
     def __exit__(self, kind: type[BaseException] | None, exc: BaseException | None, tb: TracebackType | None) -> None:
         self._closed(self)
 
+    @property
+    def told(self) -> bool:
+        """Whether there is something to take: changes, or a presence."""
+        return self._event.is_set()
+
+    async def until_told(self) -> None:
+        """Wait for something to take."""
+        await self._event.wait()
+
     async def wait(self) -> Changes:
         """Return all changes since the last call, as soon as there are any. Cancelling it loses none."""
-        await self._event.wait()
+        await self.until_told()
         return self.take()
 
     def take(self) -> Changes:
@@ -38,7 +47,7 @@ class Watch:
         return changes
 
     def tell(self, changes: Changes) -> None:
-        """The peer has changed."""
+        """The peer has changed, or its owner wants whoever waits to look."""
         self._changes.added += changes.added
         self._changes.tasks |= changes.tasks
         self._changes.plans |= changes.plans

@@ -11,6 +11,7 @@ import msgspec
 import trio
 
 from swarmtui.config import Config
+from swarmtui.peer.beat import next_beat
 from swarmtui.peer.peer import Peer
 from swarmtui.peer.presence import Heard
 from swarmtui.plan.clock import to_seconds
@@ -30,8 +31,9 @@ ROLES: tuple[Role, ...] = get_args(Role)
 TICK_SECONDS = 0.1
 GOSSIP_LINES = 200
 RATE_SECONDS = 30
-REDRAW_EACH = 5
-"""Ticks after which agents and notices are looked at again though no op came."""
+LOOK_SECONDS, REST_SECONDS, DRAW_LOOKS = 0.5, 1.0, 3
+"""How often agents are looked at though nothing was heard, while they're at work and while they rest, and after how
+many such looks all is drawn anew: a swarm with nothing to do costs next to nothing."""
 
 
 def empty(config: Config) -> SwarmView:
@@ -67,6 +69,7 @@ class Camera:
         self.troubles: list[str] = []
         """What went wrong in this program and can't be seen in its members."""
         self._observer = observer
+        self._watch = observer.watch(presence=True)
         self._members = members
         self._models = models
         self._names: dict[PeerId, str] = {}
@@ -80,23 +83,38 @@ class Camera:
 
     async def run(self, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
         """Watch and draw until cancelled."""
-        with self._observer.watch() as watch:
+        with self._watch as watch:
             self._draw()
             task_status.started()
-            ticks = 0
+            looks, seen, every = 0, self._at_work(), LOOK_SECONDS
             while True:
-                await trio.sleep(TICK_SECONDS)
-                ticks += 1
-                # Taken just before drawing: what's drawn and what's counted rest on the same ops.
-                self._take(watch.take())
-                if self._dirty or ticks % REDRAW_EACH == 0:
+                with trio.move_on_at(next_beat(every)) as looking:
+                    await watch.until_told()
+                    await trio.sleep(TICK_SECONDS)
+                if watch.told:
+                    # Taken just before drawing: what's drawn and what's counted rest on the same ops.
+                    self._take(watch.take())
+                if looking.cancelled_caught:
+                    looks, before, seen = looks + 1, seen, self._at_work()
+                    changing = seen != before or any(self._rates)
+                    every = LOOK_SECONDS if changing else REST_SECONDS
+                    self._dirty |= changing or looks % DRAW_LOOKS == 0
+                if self._dirty:
                     self._draw()
+
+    def _at_work(self) -> list[object]:
+        """What can change in our own agents without a word: to compare with the last time."""
+        return [
+            (member.state, status and (status.doing, status.subject, status.tail, status.tokens_per_second))
+            for member in self._members.values()
+            for status in (member.agent and member.agent.status,)
+        ]
 
     def show(self, plan: OpId) -> None:
         """Show this plan from the next picture on; it may still be on its way."""
         self._shown = plan
         self._plan_picture = None
-        self._dirty = True
+        self._watch.tell(Changes())
 
     def names(self) -> set[str]:
         """The names of every agent heard of."""
@@ -115,7 +133,7 @@ class Camera:
                 text = sentence(op, plan, self.name, self.replica.get)
                 self._gossip.append(GossipLine(to_seconds(op.hlc), text, task_of(op, self.replica.get)))
         self._changed.update(task for plan, task in changes.tasks if plan == self._shown)
-        self._dirty |= bool(changes)
+        self._dirty = True
 
     def _learn_names(self) -> None:
         for peer, member in self._members.items():

@@ -236,6 +236,7 @@ class Crew:
             card=card,
             fresh=lease.fresh,
             plans=self._plans,
+            beat_s=0.0,
         )
         agent = None
         if brain is not None:

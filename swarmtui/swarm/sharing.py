@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable
 
 import trio
 
+from swarmtui.peer.beat import beat
 from swarmtui.peer.peer import Peer
 
 LOOK_S = 5.0
@@ -26,7 +27,7 @@ async def share(peers: Callable[[], Iterable[Peer]], observer: Peer) -> None:
     """
     before: dict[Peer, tuple[bytes, bytes]] = {}
     while True:
-        await trio.sleep(LOOK_S)
+        await beat(LOOK_S)
         now = {}
         for peer in peers():
             prints = peer.replica.fingerprint, observer.replica.fingerprint

@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable
 
 import trio
 
+from swarmtui.peer.beat import next_beat
 from swarmtui.plan.ops import PeerId
 
 log = logging.getLogger(__name__)
@@ -128,7 +129,7 @@ class Dialler:
         since = trio.current_time()
         while self._connected(peer) and peer in self._addresses:
             self.problems.pop(peer, None)
-            await self._wait(peer, LAST_RETRY_S)
+            await self._wait(peer, next_beat(LAST_RETRY_S) - trio.current_time())
         return trio.current_time() - since
 
     async def _wait(self, peer: PeerId, seconds: float) -> None:

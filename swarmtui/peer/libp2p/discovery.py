@@ -21,6 +21,7 @@ import msgspec
 import trio
 from zeroconf import IPVersion, ServiceInfo, ServiceListener, Zeroconf
 
+from swarmtui.peer.beat import beat
 from swarmtui.peer.libp2p.addresses import split_address
 from swarmtui.peer.network import NetworkError
 from swarmtui.plan.ops import PeerId
@@ -89,7 +90,7 @@ class Folder:
                         for address in where if where != known.get(peer) else ():
                             found(peer, address)
                     known = here
-                await trio.sleep(LOOK_S)
+                await beat(LOOK_S)
         except OSError as error:
             self.problem = (
                 f"Programs on this machine can't find each other through {self._folder} ({error.strerror or error}). "

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from typing import TYPE_CHECKING, Any
 
 import trio
@@ -12,6 +11,7 @@ from libp2p.pubsub.gossipsub import GossipSub
 from libp2p.pubsub.pb import rpc_pb2
 from libp2p.pubsub.utils import safe_bytes_from_hex
 
+from swarmtui.peer.beat import beat
 from swarmtui.peer.libp2p.pipes import Misbehaviour
 
 if TYPE_CHECKING:
@@ -60,9 +60,11 @@ class LeanRouter(GossipSub):
         Upstream adds scoring, mesh diversity and security upkeep: several ms each second and host.
         """
         await trio.sleep(self.heartbeat_initial_delay)
-        for beat in itertools.count():
+        while True:
+            now = await beat(self.heartbeat_interval)
             grafts, prunes = self.mesh_heartbeat()
-            gossip = self.gossip_heartbeat() if beat % OFFER_EVERY == 0 else {}
+            offering = round(now / self.heartbeat_interval) % OFFER_EVERY == 0
+            gossip = self.gossip_heartbeat() if offering else {}
             for peer in {*grafts, *prunes, *gossip}:
                 control = rpc_pb2.ControlMessage(
                     graft=[rpc_pb2.ControlGraft(topicID=t) for t in grafts.get(peer, ())],
@@ -74,8 +76,8 @@ class LeanRouter(GossipSub):
                 )
                 await self.emit_control_message(control, peer)
             self.mcache.shift()
-            self._periodic_security_cleanup()
-            await trio.sleep(self.heartbeat_interval)
+            if offering:
+                self._periodic_security_cleanup()
 
     def _get_adaptive_gossip_peers_count(self, topic: str, total_peers: int) -> int:
         return max(LAZY, total_peers // 4)
