@@ -20,6 +20,9 @@ from .wording import cut
 
 WIDEN_S = (5.0, 60.0)
 """Least and most time to wait after settling for one draft before settling for the next as well."""
+RIVAL_PART = 8
+"""Of a plan's patience, so much is given to a rival that somebody says is being written, from the first draft on."""
+LOOK_AGAIN_S = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +71,14 @@ def choose_unjudged(tasks: Iterable[tuple[Plan, Task]], me: PeerId) -> Unjudged 
         return (not unseen, missing, item.plan.op.order, item.task.depth, rank(me, item.task.id))
 
     return min(found, key=order, default=None)
+
+
+def awaits_rival(plan: Plan, task: Task, me: PeerId, crowd: Crowd) -> bool:
+    """Whether the policy wants another draft and somebody says that it's being written.
+
+    A verdict on the first before would decide the task, and the other would have been written for nobody.
+    """
+    return len(standing(task)) < plan.policy.rivals and crowd.doing("drafting", task.title, but=me) > 0
 
 
 def rounds_spent(plan: Plan, task: Task, crowd: Crowd) -> bool:
@@ -130,9 +141,11 @@ class Scorer(Agent):
         settle = choose_settled(every, self.peer_id, self.waited, now)
         if settle is not None:
             return Choice(self._settling(settle))
-        found = choose_unjudged(tasks, self.peer_id)
+        found = choose_unjudged([pair for pair in tasks if not self._awaits_rival(*pair, crowd, now)], self.peer_id)
         if found is not None:
             return Choice(self._judging(found))
+        if choose_unjudged(tasks, self.peer_id) is not None:
+            return Choice(reason="waits for a rival draft", again_s=LOOK_AGAIN_S)
         if not every:
             return Choice(reason="no draft to judge")
         barred = all(not may_vote(plan.policy, self.peer_id) for plan, _ in every)
@@ -154,6 +167,11 @@ class Scorer(Agent):
                 late = now - waiting.since >= plan.policy.patience_s
                 if late or (rounds_spent(plan, task, crowd) and not unjudged(plan, task, self.peer_id)):
                     waiting.spent = now
+
+    def _awaits_rival(self, plan: Plan, task: Task, crowd: Crowd, now: float) -> bool:
+        waiting = self.waited.get((plan.id, task.id))
+        late = waiting is None or now - waiting.since >= plan.policy.patience_s / RIVAL_PART
+        return not late and awaits_rival(plan, task, self.peer_id, crowd)
 
     def _next(self, now: float) -> float:
         plans = self.peer.replica.plans
