@@ -172,6 +172,16 @@ def test_note() -> None:
     drive(scenario, view_of(japan()))
 
 
+def test_a_note_on_what_is_done_tells_how_it_comes_to_be_minded() -> None:
+    async def scenario(d: Driver) -> None:
+        await d.press("down", "i")
+        assert "done already" not in d.text()
+        await d.press("escape", "down", "down", "down", "i")
+        assert "It's done already. After the note, r has it done again" in " ".join(d.text().split())
+
+    drive(scenario, view_of(japan()))
+
+
 def test_steering_somebody_elses_plan_is_refused_with_a_reason() -> None:
     async def scenario(d: Driver) -> None:
         await d.press("p", "Q", "r", "i", "a")

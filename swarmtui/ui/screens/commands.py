@@ -174,9 +174,11 @@ class Commands(DOMNode):
                 self._steer(plan, Note(task=task.id, text=clean(values["text"]).strip()))
 
         fields = (Field("text", "", kind="text", hint="e.g. we travel with two small children"),)
-        self.app.push_screen(
-            Form("Note to the agents", fields, check, intro=f"About: {task.title}", verb="send"), write
-        )
+        intro = f"About: {task.title}"
+        if task.state is State.DONE:
+            again = self.keys.key("retry_task")
+            intro += f"\n\nIt's done already. After the note, {again} has it done again, minding it."
+        self.app.push_screen(Form("Note to the agents", fields, check, intro=intro, verb="send"), write)
 
     def action_policy(self) -> None:
         plan = self._own_plan()
