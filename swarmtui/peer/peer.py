@@ -385,14 +385,16 @@ class Peer:
             case Joined(peer):
                 self._handle_joined(peer)
             case Left(peer):
-                if peer in self._presences.heard:
-                    self._presences.heard[peer].connected = False
+                heard = self._presences.heard.get(peer)
+                if heard is not None:
+                    heard.connected, heard.lost = False, True
                     self._presence_changed()
 
     def _handle_joined(self, peer: PeerId) -> None:
         self._settling.met()
-        if peer in self._presences.heard:
-            self._presences.heard[peer].connected = True
+        heard = self._presences.heard.get(peer)
+        if heard is not None:
+            heard.connected, heard.lost = True, False
         if self.silent:
             return
         self._spread.greet(peer)

@@ -149,7 +149,9 @@ class Heard:
     at: float
     """trio.current_time() when it was last heard."""
     connected: bool
-    """Its last link to us, if any, is up."""
+    """It's our neighbour."""
+    lost: bool = False
+    """It was our neighbour, and nothing was heard of it since the link broke (others may pass on what it says)."""
 
     @property
     def patience_s(self) -> float:

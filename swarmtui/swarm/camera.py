@@ -262,7 +262,7 @@ class Camera:
         )
 
     def _heard_well(self, peer: PeerId, heard: Heard) -> bool:
-        return heard.connected and not self._observer.silent_too_long(peer)
+        return not heard.lost and not self._observer.silent_too_long(peer)
 
     def _addresses(self) -> tuple[str, ...]:
         """Where others can join: at the operator's peer, or the observer's where nobody else is."""

@@ -153,7 +153,7 @@ async def test_leaving_politely_is_seen_at_once_and_a_crash_after_three_interval
     await until(lambda: two.peer_id not in one.presences, 0.5)
     crashed = trio.current_time()
     await world.end(3, abrupt=True)
-    await until(lambda: not one.presences[three.peer_id].connected, 3)
+    await until(lambda: one.presences[three.peer_id].lost, 3)
     assert one.silent_too_long(three.peer_id) is False
     await until(lambda: three.peer_id not in one.presences)
     assert 20 <= trio.current_time() - crashed <= 32

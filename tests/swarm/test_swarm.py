@@ -181,6 +181,18 @@ def test_two_programs_on_one_data_folder_do_not_share_a_voice(tmp_path: Path, sw
     assert not mine & theirs
 
 
+def test_agents_of_another_program_are_heard_well_though_only_gateways_meet(tmp_path: Path, swarm: Swarm) -> None:
+    other = Swarm(settings(tmp_path))
+    other.start()
+    try:
+        for each in (swarm, other):
+            view = until(each, lambda v: sum(not agent.local for agent in v.agents) == 8)
+            assert {agent.state for agent in view.agents} == {"running"}
+            assert {agent.local for agent in agents(view, "executor")} == {True, False}
+    finally:
+        assert other.stop()
+
+
 def test_stopping_leaves_nothing_behind(tmp_path: Path) -> None:
     process = psutil.Process()
     threads, files, children = threading.active_count(), process.num_fds(), process.children()
