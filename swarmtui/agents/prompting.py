@@ -220,7 +220,7 @@ def _read(name: str, folder: Path | None, form: type[_Form]) -> _Form:
             values |= tomllib.loads(own.read_text("utf-8"))
         found = msgspec.convert(values, form)
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, msgspec.ValidationError) as error:
-        raise PromptError(f"{where}: {error}") from error
+        raise PromptError(f"{where}: {getattr(error, 'strerror', None) or error}") from error
     for key, text in _texts(values):
         if not Template(text).is_valid():
             raise PromptError(f"{where}: {key} holds a $ that starts no name (write $$ for a dollar)")

@@ -246,7 +246,7 @@ class EngineModel:
         try:
             self._process = await process.spawn(self._log)
         except OSError as error:
-            self._refuse(f"the engine can't be started: {error}", "")
+            self._refuse(f"the engine can't be started: {error.strerror or error}", "")
             return
         try:
             send, receive = trio.open_memory_channel[wire.ToEngine](100_000)

@@ -104,7 +104,7 @@ def probe_file(order: wire.Open, patience_s: float = PATIENCE_S, command: list[s
             start_new_session=True,
         )
     except OSError as error:
-        return Report(ok=False, text=f"the engine can't be started: {error}")
+        return Report(ok=False, text=f"the engine can't be started: {error.strerror or error}")
     try:
         # It ends by itself once the pipe is closed, but only after its answer: stdin stays open until then.
         out, said = _converse(child, wire.frame(order), patience_s)

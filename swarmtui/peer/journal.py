@@ -240,7 +240,8 @@ class Journal:
         elif isinstance(error, _Newer):
             why, remedy = str(error), "update swarmtui, or choose another data folder"
         else:
-            why, remedy = str(error), "check the data folder"
+            why = getattr(error, "strerror", None) or str(error)
+            remedy = "check the data folder, or choose another"
         if not self.degraded:
             log.warning("the journal %s isn't written: %s", self.path, error)
         self.degraded = f"The journal {self.path} isn't written ({why}). The plan goes on in memory: {remedy}."

@@ -102,6 +102,7 @@ def test_a_folder_that_cant_be_made_costs_the_journal_only(tmp_path: Path) -> No
     assert list(kept.load()) == []
     assert kept.plans() == []
     assert "memory" in kept.degraded
+    assert "Errno" not in kept.degraded
 
 
 def test_a_file_that_cant_be_written_is_still_read(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
