@@ -22,7 +22,10 @@ def next_beat(every: float, phase: float = 0.0) -> float:
 
 
 async def beat(every: float, phase: float = 0.0) -> float:
-    """Sleep until the next beat and return it."""
+    """Sleep until the next beat (see `next_beat`) and return it, in seconds of trio's clock.
+
+    Who is cancelled costs the others nothing: another one goes on sleeping for them.
+    """
     moment = next_beat(every, phase)
     try:
         sleeping = _sleeping.get()
