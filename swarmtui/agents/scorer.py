@@ -23,6 +23,7 @@ WIDEN_S = (5.0, 60.0)
 RIVAL_PART = 8
 """Of a plan's patience, so much is given to a rival that somebody says is being written, from the first draft on."""
 LOOK_AGAIN_S = 1.0
+"""While waiting for one: another's drafting is known by presence alone, so its end wakes nobody."""
 
 
 @dataclass(frozen=True, slots=True)

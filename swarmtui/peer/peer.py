@@ -387,14 +387,14 @@ class Peer:
             case Left(peer):
                 heard = self._presences.heard.get(peer)
                 if heard is not None:
-                    heard.connected, heard.lost = False, True
+                    heard.lost = True
                     self._presence_changed()
 
     def _handle_joined(self, peer: PeerId) -> None:
         self._settling.met()
         heard = self._presences.heard.get(peer)
         if heard is not None:
-            heard.connected, heard.lost = True, False
+            heard.lost = False
         if self.silent:
             return
         self._spread.greet(peer)

@@ -148,8 +148,6 @@ class Heard:
     presence: Presence
     at: float
     """trio.current_time() when it was last heard."""
-    connected: bool
-    """It's our neighbour."""
     lost: bool = False
     """It was our neighbour, and nothing was heard of it since the link broke (others may pass on what it says)."""
 
@@ -210,14 +208,14 @@ class Presences:
         peer = presence.peer
         if peer == self._me:
             return "own presence"
-        refusal = self._refusal(presence, peer in neighbours)
+        refusal = self._refusal(presence, neighbours)
         if refusal:
             return refusal
         self._remember(presence)
         if presence.leaving:
             self.drop(peer)
             return ""
-        heard = self.heard[peer] = Heard(presence, now, peer in neighbours)
+        heard = self.heard[peer] = Heard(presence, now)
         self._silent_from = min(self._silent_from, heard.silent_from)
         latest = presence.at - self._now_ms()
         offset = max(latest, self._latest.get(peer, latest))
@@ -265,8 +263,9 @@ class Presences:
             "set it (for example: timedatectl set-ntp true)"
         )
 
-    def _refusal(self, presence: Presence, neighbour: bool) -> str:
+    def _refusal(self, presence: Presence, neighbours: Collection[PeerId]) -> str:
         peer = presence.peer
+        neighbour = peer in neighbours
         past = self._past.get(peer)
         if past is not None and presence.run == past.run:
             return "" if presence.count > past.count else "replayed presence"
@@ -276,7 +275,7 @@ class Presences:
             return "presence of an earlier run"
         if not neighbour and abs(presence.at - self._now_ms() - self.skew_ms) > FRESH_MS:
             return "stale presence"
-        if peer not in self.heard and len(self.heard) >= MAX_PEERS and not (neighbour and self._make_room()):
+        if peer not in self.heard and len(self.heard) >= MAX_PEERS and not (neighbour and self._make_room(neighbours)):
             return "too many peers"
         return ""
 
@@ -286,9 +285,9 @@ class Presences:
         if offset is not None:
             del self._ordered[bisect_left(self._ordered, offset)]
 
-    def _make_room(self) -> bool:
-        """Drop somebody who isn't connected, for somebody who is."""
-        far = next((peer for peer, heard in self.heard.items() if not heard.connected), None)
+    def _make_room(self, neighbours: Collection[PeerId]) -> bool:
+        """Drop somebody who isn't a neighbour, for somebody who is."""
+        far = next((peer for peer in self.heard if peer not in neighbours), None)
         if far is not None:
             self.drop(far)
         return far is not None

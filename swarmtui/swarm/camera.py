@@ -76,7 +76,6 @@ class Camera:
         self._shown: OpId | None = None
         self._plan_picture: Picture | None = None
         self._changed: set[TaskId] = set()
-        self._dirty = True
         self._gossip: deque[GossipLine] = deque(maxlen=GOSSIP_LINES)
         self._rates: deque[int] = deque([0] * RATE_SECONDS, maxlen=RATE_SECONDS)
         self._second = 0
@@ -84,6 +83,7 @@ class Camera:
     async def run(self, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
         """Watch and draw until cancelled."""
         with self._watch as watch:
+            self._learn_names()
             self._draw()
             task_status.started()
             looks, seen, every = 0, self._at_work(), LOOK_SECONDS
@@ -91,15 +91,16 @@ class Camera:
                 with trio.move_on_at(next_beat(every)) as looking:
                     await watch.until_told()
                     await trio.sleep(TICK_SECONDS)
-                if watch.told:
-                    # Taken just before drawing: what's drawn and what's counted rest on the same ops.
-                    self._take(watch.take())
+                due = watch.told
                 if looking.cancelled_caught:
                     looks, before, seen = looks + 1, seen, self._at_work()
                     changing = seen != before or any(self._rates)
                     every = LOOK_SECONDS if changing else REST_SECONDS
-                    self._dirty |= changing or looks % DRAW_LOOKS == 0
-                if self._dirty:
+                    due |= changing or looks % DRAW_LOOKS == 0
+                if due:
+                    self._learn_names()
+                    # Taken just before drawing: what's drawn and what's counted rest on the same ops.
+                    self._take(watch.take())
                     self._draw()
 
     def _at_work(self) -> list[object]:
@@ -125,7 +126,6 @@ class Camera:
         return self._names.get(peer) or names.short(peer)
 
     def _take(self, changes: Changes) -> None:
-        self._learn_names()
         for op in changes.added:
             self._count()
             plan = self.replica.plans.get(op.plan)
@@ -133,7 +133,6 @@ class Camera:
                 text = sentence(op, plan, self.name, self.replica.get)
                 self._gossip.append(GossipLine(to_seconds(op.hlc), text, task_of(op, self.replica.get)))
         self._changed.update(task for plan, task in changes.tasks if plan == self._shown)
-        self._dirty = True
 
     def _learn_names(self) -> None:
         for peer, member in self._members.items():
@@ -153,8 +152,6 @@ class Camera:
         self._second = now
 
     def _draw(self) -> None:
-        self._dirty = False
-        self._learn_names()
         self._roll()
         agents = tuple(self._agents())
         before = self.picture

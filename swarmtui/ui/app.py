@@ -191,7 +191,7 @@ class SwarmApp(App[int]):
             loop.add_signal_handler(signal.SIGTERM, self.leave, SIGTERM_EXIT)
             loop.add_signal_handler(signal.SIGHUP, self._hang_up)
             loop.add_signal_handler(signal.SIGINT, self.action_interrupt)
-        except (NotImplementedError, RuntimeError, ValueError):
+        except (NotImplementedError, RuntimeError, ValueError):  # no signals on this system, or not the main thread
             LOG.info("signals can't be watched here")
 
     def _hang_up(self) -> None:

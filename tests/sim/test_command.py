@@ -83,7 +83,7 @@ def test_the_story_of_a_seed() -> None:
         "hostile 5 says 150 times: vote",
         "! the operator decides something: veto",
         "operator 0 vetoes ",
-        " s ahead)",
+        "dated 3600 s ahead",
         "→ “Plan trip 1” is done",
         "healed",
     ):

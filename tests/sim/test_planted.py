@@ -50,7 +50,7 @@ SCENES: dict[str, Scenario] = {
 
 def hunted(bug: Bug) -> Iterator[tuple[int, Scenario]]:
     if bug.scene:
-        drawn = [msgspec.structs.replace(SCENES[bug.scene], seed=seed) for seed in range(1, bug.seeds + 1)]
+        drawn = [msgspec.structs.replace(SCENES[bug.scene], seed=seed) for seed in range(1, 4)]
     else:
         drawn = [scenario(seed, (5, 9), bug.faults) for seed in range(bug.seeds)]
     for number, each in enumerate(drawn):
