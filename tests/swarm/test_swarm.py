@@ -196,11 +196,14 @@ def test_agents_of_another_program_are_heard_well_though_only_gateways_meet(tmp_
 def test_stopping_leaves_nothing_behind(tmp_path: Path) -> None:
     process = psutil.Process()
     threads, files, children = threading.active_count(), process.num_fds(), process.children()
+    before = set(threading.enumerate())
     swarm = Swarm(settings(tmp_path))
     swarm.start()
     said(swarm.give_goal("Plan a party"))
     assert swarm.stop()
     assert swarm.error is None
+    for thread in set(threading.enumerate()) - before:
+        thread.join(DEADLINE_S)  # trio's workers end after ten idle seconds
     assert threading.active_count() <= threads
     assert process.num_fds() <= files
     assert set(process.children()) <= set(children)
