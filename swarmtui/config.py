@@ -17,6 +17,7 @@ import msgspec
 import tomli_w
 
 from swarmtui import paths, tomlfile
+from swarmtui.files import reason_of
 from swarmtui.settings import (
     DEFAULT_KEY_VARIABLE,
     DEFAULT_PRESET,
@@ -119,7 +120,7 @@ def _usual_file() -> Path | None:
         return file if file.exists() else None
     except OSError as error:  # the folder is somebody else's
         raise ConfigError(
-            f"{file} can't be read ({error.strerror}): check its rights or HOME, or use --config"
+            f"{file} can't be read ({reason_of(error)}): check its rights or HOME, or use --config"
         ) from None
 
 

@@ -16,6 +16,7 @@ from typing import Literal
 import msgspec
 
 from swarmtui.config import Config
+from swarmtui.files import reason_of
 from swarmtui.paths import Folders
 
 Verdict = Literal["good", "warn", "bad"]
@@ -114,8 +115,8 @@ def _data(config: Config) -> Check:
             file.write(b"swarmtui")
             file.flush()
     except OSError as error:
-        why = error.strerror or str(error)
-        return Check("data", "warn", f"{folder} can't be written ({why}): plans live in memory", "choose --data-dir")
+        text = f"{folder} can't be written ({reason_of(error)}): plans live in memory"
+        return Check("data", "warn", text, "choose --data-dir")
     free = shutil.disk_usage(near).free // 1_000_000
     if free < FREE_MB:
         return Check("data", "warn", f"{folder} has {free} MB left", "free some space, or choose --data-dir")
@@ -133,7 +134,7 @@ def _network(config: Config) -> Check:
                 probe.listen(1)
             except OSError as error:
                 where = f"{address} port {swarm.port or 'any'}"
-                return Check("network", "bad", f"{where}: {error.strerror}", "choose another --port or --listen")
+                return Check("network", "bad", f"{where}: {reason_of(error)}", "choose another --port or --listen")
     if swarm.listen == "local":
         return Check("network", "good", "listens on this machine alone (--listen lan for others)")
     if not swarm.secret:
@@ -153,7 +154,7 @@ def _mdns(config: Config) -> Check:
             member = socket.inet_aton("224.0.0.251") + socket.inet_aton(addresses[0])
             probe.setsockopt(socket.IPPROTO_IP, socket.IP_ADD_MEMBERSHIP, member)
         except OSError as error:
-            return Check("mdns", "warn", f"no multicast here ({error.strerror})", "name peers with --join")
+            return Check("mdns", "warn", f"no multicast here ({reason_of(error)})", "name peers with --join")
     return Check("mdns", "good", f"multicast works ({', '.join(addresses[:3])})")
 
 

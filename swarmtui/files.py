@@ -1,4 +1,7 @@
-"""Paths as people type them, and files written for them: whole or not at all, never over another unasked."""
+"""Paths as people type them, and files written for them: whole or not at all, never over another unasked.
+
+Also what the system says when that fails, as when anything else of it does.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,11 @@ from pathlib import Path
 
 class WriteError(Exception):
     """A file wasn't written; `str()` says why, and what to do."""
+
+
+def reason_of(error: BaseException) -> str:
+    """Return why something failed, in the system's own words if it knows ("Permission denied"), else in the error's."""
+    return getattr(error, "strerror", None) or str(error)
 
 
 def expanded(path: str | Path) -> Path:
@@ -28,8 +36,7 @@ def check_writable(path: Path, force: bool = False) -> Path:
     try:
         return _checked(path, force)
     except OSError as error:  # a name too long, a folder of somebody else's
-        why = error.strerror or error
-        raise WriteError(f"{_short(path)} can't be written ({why}): choose another name") from None
+        raise WriteError(f"{_short(path)} can't be written ({reason_of(error)}): choose another name") from None
 
 
 def _checked(path: Path, force: bool) -> Path:
@@ -84,7 +91,7 @@ def write_whole(path: Path, text: str, force: bool = False) -> Path:
     except FileExistsError:
         raise WriteError(f"{path} was made by somebody else meanwhile: choose another name") from None
     except OSError as error:
-        raise WriteError(f"{path} couldn't be written: {error.strerror or error}") from None
+        raise WriteError(f"{path} couldn't be written: {reason_of(error)}") from None
     finally:
         with contextlib.suppress(OSError):
             part.unlink(missing_ok=True)
@@ -96,7 +103,7 @@ def _pour(path: Path, text: str) -> Path:
         with path.open("w", encoding="utf-8", errors="replace", newline="\n") as stream:
             stream.write(text)
     except OSError as error:
-        raise WriteError(f"{path} couldn't be written: {error.strerror or error}") from None
+        raise WriteError(f"{path} couldn't be written: {reason_of(error)}") from None
     return path
 
 

@@ -7,6 +7,8 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
+from swarmtui.files import reason_of
+
 _HEADER = re.compile(r"^\s*\[\s*([^\[\]]+?)\s*\]\s*(#.*)?$")
 _KEY = re.compile(r"""^\s*((?:[A-Za-z0-9_-]+|"[^"]*"|'[^']*')(?:\s*\.\s*(?:[A-Za-z0-9_-]+|"[^"]*"|'[^']*'))*)\s*=""")
 
@@ -26,7 +28,7 @@ def read(file: Path) -> dict[str, Any]:
     except FileNotFoundError:
         raise TomlError(f"{file}: there is no such file") from None
     except OSError as error:
-        raise TomlError(f"{file}: {error.strerror or error}") from None
+        raise TomlError(f"{file}: {reason_of(error)}") from None
     except UnicodeDecodeError:
         raise TomlError(f"{file}: isn't UTF-8 text") from None
     except (ValueError, RecursionError) as error:  # TOMLDecodeError, or a number of 5,000 digits, or 1,000 brackets

@@ -194,6 +194,18 @@ def test_config_init_writes_once_and_only_once(tmp_path: Path, capsys: pytest.Ca
     assert "doesn't exist" in capsys.readouterr().err
 
 
+def test_config_init_without_its_usual_folder_names_the_way_out(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").write_text("")
+    monkeypatch.setattr(paths, "config_file", lambda: tmp_path / "file" / "swarmtui" / "config.toml")
+    assert run("config", "init") == 1
+    error = capsys.readouterr().err
+    assert "(Not a directory)" in error
+    assert "name a FILE" in error
+    assert "Errno" not in error
+
+
 def test_config_presets_says_what_each_is_for(capsys: pytest.CaptureFixture[str]) -> None:
     assert run("config", "presets") == 0
     assert [line.split(":")[0] for line in capsys.readouterr().out.splitlines()] == ["laptop", "strict", "tiny"]

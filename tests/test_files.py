@@ -8,7 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from swarmtui.files import WriteError, expanded, write_whole
+from swarmtui.files import WriteError, expanded, reason_of, write_whole
+
+
+def test_a_failure_is_told_in_words(tmp_path: Path) -> None:
+    with pytest.raises(OSError, match="No such file") as caught:
+        (tmp_path / "nothing").read_text()
+    assert reason_of(caught.value) == "No such file or directory"
+    assert reason_of(OSError("no IPv4 address")) == "no IPv4 address", "the system didn't say it"
+    assert reason_of(OverflowError("port must be 0-65535")) == "port must be 0-65535"
 
 
 def test_a_file_is_written_and_nothing_else_is_left(tmp_path: Path) -> None:

@@ -18,6 +18,8 @@ from typing import Annotated, Any, TypeVar
 import msgspec
 from msgspec import Meta
 
+from swarmtui.files import reason_of
+
 from .tongues import UNKNOWN, Language, language_of
 from .wording import cut, one_line
 
@@ -198,7 +200,7 @@ def _check_names(folder: Path) -> None:
     except FileNotFoundError:
         return  # nobody has prompts of their own
     except OSError as error:
-        raise PromptError(f"{folder}: {error.strerror}") from error
+        raise PromptError(f"{folder}: {reason_of(error)}") from error
     for name in names:
         if name.removesuffix(".toml") not in FILES:
             known = ", ".join(f"{each}.toml" for each in FILES)
@@ -220,7 +222,7 @@ def _read(name: str, folder: Path | None, form: type[_Form]) -> _Form:
             values |= tomllib.loads(own.read_text("utf-8"))
         found = msgspec.convert(values, form)
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, msgspec.ValidationError) as error:
-        raise PromptError(f"{where}: {getattr(error, 'strerror', None) or error}") from error
+        raise PromptError(f"{where}: {reason_of(error)}") from error
     for key, text in _texts(values):
         if not Template(text).is_valid():
             raise PromptError(f"{where}: {key} holds a $ that starts no name (write $$ for a dollar)")

@@ -106,12 +106,13 @@ def judge(file: Path, written: bool, goals: int | None, each: bool, as_json: boo
 
 def _read(file: Path) -> tuple[list[Numbered], list[Bad]]:
     from swarmtui.agents.trial import Bad, Numbered, read
+    from swarmtui.files import reason_of
 
     try:
         with click.open_file(str(file), "rb") as stream:
             items = list(read(stream))
     except OSError as error:
-        raise Failure(f"{file} can't be read: {error.strerror or error}") from error
+        raise Failure(f"{file} can't be read: {reason_of(error)}") from error
     return (
         [item for item in items if isinstance(item, Numbered)],
         [item for item in items if isinstance(item, Bad)],

@@ -89,6 +89,7 @@ def _kept() -> Replica:
     Raises:
         Failure: the data folder can't be looked into.
     """
+    from swarmtui.files import reason_of
     from swarmtui.paths import Folders
     from swarmtui.peer.journal import Journal
     from swarmtui.plan.replica import Replica
@@ -99,7 +100,7 @@ def _kept() -> Replica:
             raise NotADirectoryError(errno.ENOTDIR, "it's no folder")
         files = Folders(folder).all_journals()
     except OSError as error:
-        raise Failure(f"the data folder {folder} can't be read ({error.strerror})", "see --data-dir") from error
+        raise Failure(f"the data folder {folder} can't be read ({reason_of(error)})", "see --data-dir") from error
     replica = Replica()
     for file in files:
         journal = Journal(file)

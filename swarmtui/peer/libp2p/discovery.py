@@ -21,6 +21,7 @@ import msgspec
 import trio
 from zeroconf import IPVersion, ServiceInfo, ServiceListener, Zeroconf
 
+from swarmtui.files import reason_of
 from swarmtui.peer.beat import beat
 from swarmtui.peer.libp2p.addresses import split_address
 from swarmtui.peer.network import NetworkError
@@ -93,7 +94,7 @@ class Folder:
                 await beat(LOOK_S)
         except OSError as error:
             self.problem = (
-                f"Programs on this machine can't find each other through {self._folder} ({error.strerror or error}). "
+                f"Programs on this machine can't find each other through {self._folder} ({reason_of(error)}). "
                 "Free the folder, or name an address with --join."
             )
         finally:
