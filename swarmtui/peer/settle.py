@@ -103,13 +103,13 @@ class Settling:
         if self._fresh or plan in self._plans:
             return
         if self._met_at is None and not self._alone:
-            with trio.move_on_after(DAMAGED_S if self._damaged() else ALONE_S):
+            with trio.move_on_after(self._at_least(ALONE_S)):
                 await self._meeting.wait()
             self._alone = True
         if self._met_at is None:
             return
         with trio.move_on_after(SETTLE_S):
-            await trio.sleep_until(self._met_at + (DAMAGED_S if self._damaged() else MEET_S))
+            await trio.sleep_until(self._met_at + self._at_least(MEET_S))
             while missing := self._missing(plan):
                 for peer in missing:
                     self._repair.want(peer)
@@ -117,6 +117,10 @@ class Settling:
                 with trio.move_on_after(LOOK_S):
                     await self._something.wait()
         self.settled(plan)
+
+    def _at_least(self, usual_s: float) -> float:
+        """How long to look for those who know more than the journal, which is longer if it was found damaged."""
+        return DAMAGED_S if self._damaged() else usual_s
 
     def _missing(self, plan: OpId) -> list[PeerId]:
         """Agents connected to us of whom we don't know that we hold what they hold, or held when we last heard them."""
