@@ -229,6 +229,10 @@ class Peer:
         """Take ops that another peer of this program holds. Returns how many were new and are kept."""
         return self._store.take(ops, limited=False)
 
+    def holds(self, op_id: OpId) -> bool:
+        """Whether it has this op, be it that it holds it back for its time."""
+        return self._store.find(op_id) is not None
+
     async def settled(self, plan_id: OpId) -> None:
         """Wait until this peer may speak in a plan: after a restart or a stop it first hears what it has missed.
 

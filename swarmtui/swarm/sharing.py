@@ -43,7 +43,7 @@ async def share(peers: Callable[[], Iterable[Peer]], observer: Peer) -> None:
 
 
 def hand_over(giver: Peer, taker: Peer, *, thoroughly: bool) -> int:
-    """Give a peer what it lacks.
+    """Give a peer what it lacks; what it holds back for its time, it has.
 
     Args:
         thoroughly: look at each op: two ops in one slot look like one in a vector. Slow for large sets.
@@ -51,6 +51,5 @@ def hand_over(giver: Peer, taker: Peer, *, thoroughly: bool) -> int:
     Returns:
         How many ops it took.
     """
-    mine, theirs = giver.replica, taker.replica
-    ops = mine.ops() if thoroughly else mine.lacking(theirs.vector())
-    return taker.take([op for op in ops if theirs.get(op.id) is None])
+    ops = giver.replica.ops() if thoroughly else giver.replica.lacking(taker.replica.vector())
+    return taker.take([op for op in ops if not taker.holds(op.id)])

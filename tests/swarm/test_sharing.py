@@ -7,8 +7,9 @@ import trio
 from trio.testing import MockClock
 
 from swarmtui.plan.envelope import seal
-from swarmtui.swarm.sharing import LOOK_S, share
-from tests.peer.world import EPOCH_MS, World, draft, goal, identity, note, until
+from swarmtui.plan.ops import Op
+from swarmtui.swarm.sharing import LOOK_S, hand_over, share
+from tests.peer.world import EPOCH_MS, World, draft, goal, identity, note, now_ms, until
 
 
 @pytest.mark.parametrize("twice", [False, True], ids=["an op", "two ops under one number"])
@@ -29,3 +30,21 @@ async def test_what_reached_one_peer_of_the_program_reaches_all(autojump_clock: 
         assert took >= LOOK_S, "what may be under way is left to the network"
         assert observer.replica.count == (4 if twice else 3)
         world.stop_all()
+
+
+@pytest.mark.parametrize("thoroughly", [False, True])
+async def test_what_a_peer_holds_back_for_its_time_it_isnt_given_again(
+    nursery: trio.Nursery, monkeypatch: pytest.MonkeyPatch, thoroughly: bool
+) -> None:
+    world = World(nursery)
+    giver, taker = world.make(1), world.make(2, clock=lambda: now_ms() - 60_000)
+    given: list[Op] = []
+    take = taker.take
+    monkeypatch.setattr(taker, "take", lambda ops: given.extend(ops) or take(ops))
+    root = seal(identity(9), b"", 0, now_ms() - 60_000 << 16, goal())
+    early = seal(identity(9), root.id, 0, now_ms() << 16, draft(root.id))
+    giver.take([root, early])
+    assert hand_over(giver, taker, thoroughly=thoroughly) == 2
+    assert [held.op for held in taker.held] == [early]
+    assert hand_over(giver, taker, thoroughly=thoroughly) == 0
+    assert given == [root, early]
