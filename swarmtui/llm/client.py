@@ -150,7 +150,7 @@ class EngineModel:
         """
         await self._opened.wait()
         if self._refusal is not None:
-            raise ModelError(str(self._refusal), self._refusal.remedy)
+            raise self._refusal.copy()
 
     async def generate(self, request: Request, on_text: Callable[[str], None] | None = None) -> Reply:
         """See `Model.generate`. When cancelled, the engine stops working on it within a step."""
@@ -200,7 +200,7 @@ class EngineModel:
         self, agent: str, kind: str, message: wire.Generate | wire.Weigh, on_text: Callable[[str], None] | None
     ) -> Any:
         if self._refusal is not None:
-            raise ModelError(str(self._refusal), self._refusal.remedy)
+            raise self._refusal.copy()
         ticket = Ticket(agent, kind, message, on_text)
         self._desk.push(ticket)
         self._pump()

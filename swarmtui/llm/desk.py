@@ -46,7 +46,7 @@ class Ticket:
 
     def fail(self, error: ModelError) -> None:
         """End it without an answer."""
-        self.error = ModelError(str(error), error.remedy)
+        self.error = error.copy()
         self.ended.set()
 
     def cost(self, message: wire.Done | wire.Weighed | wire.Stopped) -> Cost:

@@ -38,6 +38,10 @@ class ModelError(Exception):
         super().__init__(reason)
         self.remedy = remedy
 
+    def copy(self) -> ModelError:
+        """The same for each who is told: an exception that's raised twice mixes up their tracebacks."""
+        return ModelError(str(self), self.remedy)
+
 
 class Request(msgspec.Struct, frozen=True, kw_only=True):
     """One generation."""

@@ -126,7 +126,7 @@ class RemoteModel:
         """
         await self._opened.wait()
         if self._refusal is not None:
-            raise ModelError(str(self._refusal), self._refusal.remedy)
+            raise self._refusal.copy()
 
     async def generate(self, request: Request, on_text: Callable[[str], None] | None = None) -> Reply:
         """See `Model.generate`."""
