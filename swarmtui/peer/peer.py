@@ -312,14 +312,8 @@ class Peer:
         if self._journal is not None:
             services += [self._write, self._recall.run]
         if not self.silent:
-            spread = self._spread
-            services += [
-                spread.run_outbox,
-                spread.run_greetings,
-                spread.run_carousel,
-                self._repair.run,
-                self._herald.run,
-            ]
+            services += [self._spread.run_outbox, self._spread.run_greetings, self._spread.run_carousel]
+            services += [self._repair.run, self._herald.run]
         for service in services:
             tasks.start_soon(self._serve, service)
 
