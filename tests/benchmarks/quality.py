@@ -245,7 +245,7 @@ async def accuracy(bench: Bench, splits: Path) -> list[str]:
 
 def table(bench: Bench, tongues: Sequence[tuple[str, bool, bool]], judge: Sequence[str], seconds: float) -> str:
     """The report."""
-    model, results = bench.model, bench.results
+    model, meter, results = bench.model, bench.model.meter, bench.results
     lines = ["| what | measure | value |", "|---|---|---|", *judge]
     drafts = f"{model.valid} of {model.drafts}"
     lines.append(f"| drafts | answers valid against their schema | {drafts} |")
@@ -273,8 +273,8 @@ def table(bench: Bench, tongues: Sequence[tuple[str, bool, bool]], judge: Sequen
         lines.append(f"| {language} | drafts, results in the language | {drafted} of {count}, {done} of {count} |")
     lines += [
         f"| cost | time | {seconds / 60:.1f} min |",
-        f"| cost | requests | {model.calls} |",
-        f"| cost | tokens read (cached), written | {model.tokens_in} ({model.cached}), {model.out} |",
+        f"| cost | requests | {meter.calls.total()} |",
+        f"| cost | tokens read (cached), written | {meter.tokens_in} ({meter.tokens_cached}), {meter.tokens_out} |",
     ]
     return "\n".join(lines)
 

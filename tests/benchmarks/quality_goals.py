@@ -16,8 +16,8 @@ import trio
 from swarmtui.agents.wording import words
 from swarmtui.config import load
 from swarmtui.llm import grammar
-from swarmtui.llm.model import Likelihood, Model, Reply, Request
-from swarmtui.swarm.metering import Meter
+from swarmtui.llm.model import Model, Reply, Request
+from swarmtui.swarm.metering import Meter, Metered
 from swarmtui.swarm.models import Models
 
 FILE = Path(__file__).parent / "goals.toml"
@@ -52,42 +52,23 @@ def content_words(text: str) -> frozenset[str]:
     return frozenset(word for word in words(text) if len(word) > 3)
 
 
-class Counted:
-    """A model, with account of what went through it."""
+class Counted(Metered):
+    """A model whose use is counted, and whose drafts are looked at as they come."""
 
     def __init__(self, model: Model) -> None:
-        self._model = model
-        self.calls = self.tokens_in = self.cached = self.out = self.drafts = self.valid = 0
+        self.meter = Meter()
+        super().__init__(model, self.meter)
+        self.drafts = self.valid = 0
         self.first: Any = None
         """The value of the first draft since this was set to None."""
 
-    @property
-    def name(self) -> str:
-        return self._model.name
-
-    @property
-    def tokens_per_second(self) -> float:
-        return self._model.tokens_per_second
-
-    @property
-    def context(self) -> int:
-        return getattr(self._model, "context", 0)
-
     async def generate(self, request: Request, on_text: Callable[[str], None] | None = None) -> Reply:
-        reply = await self._model.generate(request, on_text)
-        self.calls += 1
-        self.tokens_in += reply.tokens_in
-        self.cached += reply.tokens_cached
-        self.out += reply.tokens_out
+        reply = await super().generate(request, on_text)
         if request.purpose == "draft" and request.schema is not None:
             self.drafts += 1
             self.valid += not grammar.fault(request.schema, reply.value)
             self.first = self.first or reply.value
         return reply
-
-    async def likelihood(self, request: Likelihood) -> list[float]:
-        self.calls += 1
-        return await self._model.likelihood(request)
 
 
 @asynccontextmanager
