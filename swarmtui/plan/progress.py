@@ -51,7 +51,7 @@ def stall(plan: Plan, task: Task, living: Living) -> str:
     """Why nobody who is alive can move this task, with the key that mends it; '' if somebody can."""
     match task.state:
         case State.OPEN if not living.decomposers:
-            return "no decomposer: press d to add one"
+            return _nobody(living, *_KEYS)
         case State.DRAFT:
             return _stalled_vote(plan, task, living)
         case State.READY | State.CLAIMED:
@@ -62,6 +62,17 @@ def stall(plan: Plan, task: Task, living: Living) -> str:
             return ""
 
 
+_KEYS = {"decomposer": "d", "scorer": "s", "executor": "e"}
+"""The key that adds one of each role, in the order of their turns at a task."""
+
+
+def _nobody(living: Living, *roles: str) -> str:
+    """Which of these roles nobody plays, and the keys that mend it."""
+    lacking = [role for role in roles if not getattr(living, f"{role}s")]
+    keys = ", ".join(_KEYS[role] for role in lacking)
+    return f"no {', '.join(lacking)}: press {keys} to add {'one' if len(lacking) == 1 else 'them'}"
+
+
 def _stalled_vote(plan: Plan, task: Task, living: Living) -> str:
     drafts = [draft for draft in task.drafts.values() if draft.counts and not draft.vetoed]
     need = plan.policy.need
@@ -70,6 +81,8 @@ def _stalled_vote(plan: Plan, task: Task, living: Living) -> str:
     have = len(living.scorers)
     if plan.policy.scorers:
         return f"too few of the scorers that the policy names are there, quorum {need}: press Q to change the policy"
+    if not have and not living.executors:
+        return _nobody(living, "scorer", "executor")
     return f"{have} scorer{'s' if have != 1 else ''}, quorum {need}: press s to add a scorer, or Q to lower the quorum"
 
 
@@ -81,7 +94,7 @@ def possible_voters(plan: Plan, draft: Draft, living: Living) -> set[PeerId]:
 
 def _stalled_work(task: Task, living: Living) -> str:
     if not living.executors:
-        return "no executor: press e to add one"
+        return _nobody(living, "executor")
     if not any(task.step.needs in skills for skills in living.executors.values()):
         return f"no executor has the skill '{task.step.needs}': press E to add one that has"
     return ""

@@ -27,6 +27,15 @@ def test_a_vote_stalls_when_too_few_scorers_are_left() -> None:
     assert stall(scene.plan, scene.task(), living("ada", "cleo")) == ""
 
 
+def test_when_all_have_gone_all_that_the_task_still_needs_are_named() -> None:
+    scene = Scene()
+    assert stall(scene.plan, scene.task(), living()) == "no decomposer, scorer, executor: press d, s, e to add them"
+    assert stall(scene.plan, scene.task(), living(scorers="cleo")) == "no decomposer, executor: press d, e to add them"
+    scene.draft("ada", "Book", "Pack")
+    assert stall(scene.plan, scene.task(), living()) == "no scorer, executor: press s, e to add them"
+    assert "0 scorers, quorum 2" in stall(scene.plan, scene.task(), living(executors="finn"))
+
+
 def test_the_author_of_a_draft_cannot_help_it_to_a_quorum() -> None:
     scene = Scene()
     scene.draft("cleo", "Book", "Pack")
