@@ -12,17 +12,15 @@ from swarmtui.plan.ops import Proposal
 from swarmtui.plan.state import Draft, Plan, Task
 
 from . import context, drafts
+from .drafts import Checks
 from .gathering import Gatherer
-from .prompting import Angle, Example, Prompts, as_clause, fill, is_small, listed, split_schema
+from .prompting import Angle, Example, as_clause, fill, is_small, listed, split_schema
 from .ranking import standing, verdicts
 from .settings import AgentSettings, room_of
-from .tongues import Language, is_foreign
 from .wording import cut, one_line
 
 TOKENS_A_STEP = 60
 """A small model's title and detail fill their form with so many."""
-
-
 SHOWN = 3
 """Angles that the standing instructions show an example of."""
 
@@ -36,47 +34,6 @@ class Order:
     angle: Angle
     base: Draft | None = None
     """The draft to refine."""
-
-
-@dataclass(frozen=True, slots=True)
-class Checks:
-    """What the steps of one draft are looked at for."""
-
-    task: str
-    fan_out: tuple[int, int]
-    shown: tuple[str, ...]
-    """Steps of all examples: a refinement may carry one over from another angle's draft."""
-    planned: tuple[str, ...]
-    """Titles that stand elsewhere in the plan, the goal among them."""
-    language: Language
-    prompts: Prompts
-
-    @classmethod
-    def of(cls, order: Order, prompts: Prompts) -> Checks:
-        """Those of an order."""
-        plan, task = order.plan, order.task
-        angles = [order.angle, *prompts.angles]
-        return cls(
-            task=task.title,
-            fan_out=plan.policy.fan_out,
-            shown=tuple(step for angle in angles for example in angle.examples for step in example.steps),
-            planned=tuple(context.planned(plan, task)),
-            language=prompts.language(f"{plan.goal.title} {task.title}"),
-            prompts=prompts,
-        )
-
-    def faults(self, titles: list[str]) -> list[str]:
-        """What is wrong with a whole draft, in words."""
-        found = drafts.faults(titles, self.task, self.fan_out[0], self.shown, self.planned)
-        return [*found, "it is in another language"] if self.foreign(titles) else found
-
-    def faulty(self, title: str) -> bool:
-        """Whether something is wrong with a step by itself."""
-        return bool(drafts.fault(title, self.task, self.shown, self.planned))
-
-    def foreign(self, titles: list[str]) -> bool:
-        """Whether these steps are plainly in another language than the goal."""
-        return is_foreign(" ".join(titles), self.language, self.prompts.languages)
 
 
 class Drafter:
@@ -93,7 +50,7 @@ class Drafter:
         Raises:
             ModelError: the model failed.
         """
-        checks = Checks.of(order, self._settings.prompts)
+        checks = Checks.of(order.plan, order.task, order.angle, self._settings.prompts)
         if is_small(self._model.name):
             base = [{"title": step.title, "detail": step.detail} for step in order.base.steps] if order.base else []
 

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from string import Template
 from typing import Any
 
 from swarmtui.plan.ops import DEFAULT_SKILL, MAX_TITLE, Policy, Step
+from swarmtui.plan.state import Plan, Task
 
-from .prompting import DrafterPrompts
-from .tongues import script_of
+from . import context
+from .prompting import Angle, DrafterPrompts, Prompts
+from .tongues import Language, is_foreign, script_of
 from .wording import covered, cut, is_form_of, is_whole, one_line, sentences, shared, words
 
 SAME = 0.75
@@ -42,6 +45,46 @@ MAX_DETAIL = 1_000
 TORN = 120
 """A detail of so many characters that ends without a stop was ended by its form."""
 _JOINTS = (" and ", ", ", " & ", "; ", " und ", " et ", " y ")
+
+
+@dataclass(frozen=True, slots=True)
+class Checks:
+    """What the steps of one draft are looked at for."""
+
+    task: str
+    fan_out: tuple[int, int]
+    shown: tuple[str, ...]
+    """Steps of all examples: a refinement may carry one over from another angle's draft."""
+    planned: tuple[str, ...]
+    """Titles that stand elsewhere in the plan, the goal among them."""
+    language: Language
+    prompts: Prompts
+
+    @classmethod
+    def of(cls, plan: Plan, task: Task, angle: Angle, prompts: Prompts) -> Checks:
+        """Those of a draft of this task, written from this angle, as the plan stands."""
+        angles = [angle, *prompts.angles]
+        return cls(
+            task=task.title,
+            fan_out=plan.policy.fan_out,
+            shown=tuple(step for angle in angles for example in angle.examples for step in example.steps),
+            planned=tuple(context.planned(plan, task)),
+            language=prompts.language(f"{plan.goal.title} {task.title}"),
+            prompts=prompts,
+        )
+
+    def faults(self, titles: list[str]) -> list[str]:
+        """What is wrong with a whole draft, in words."""
+        found = faults(titles, self.task, self.fan_out[0], self.shown, self.planned)
+        return [*found, "it is in another language"] if self.foreign(titles) else found
+
+    def faulty(self, title: str) -> bool:
+        """Whether something is wrong with a step by itself."""
+        return bool(fault(title, self.task, self.shown, self.planned))
+
+    def foreign(self, titles: list[str]) -> bool:
+        """Whether these steps are plainly in another language than the goal."""
+        return is_foreign(" ".join(titles), self.language, self.prompts.languages)
 
 
 def read_steps(value: Any) -> list[dict[str, Any]]:

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from swarmtui.llm.model import Model, ModelError, Request, Urgency
 
 from . import drafts, judging
+from .drafts import Checks
 from .judge import Judge
 from .settings import AgentSettings
-
-if TYPE_CHECKING:
-    from .drafting import Checks
 
 ENOUGH = 4
 """It's asked again until so many sound steps are gathered (or the policy's most, if that is less)."""

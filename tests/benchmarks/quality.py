@@ -19,8 +19,8 @@ from statistics import fmean
 import trio
 
 from swarmtui.agents import AgentSettings, trial
-from swarmtui.agents.drafting import Checks as DraftChecks
 from swarmtui.agents.drafting import Drafter, Order
+from swarmtui.agents.drafts import Checks as DraftChecks
 from swarmtui.agents.drafts import read_steps
 from swarmtui.agents.judge import Judge
 from swarmtui.agents.judging import EMPHASES
@@ -143,7 +143,7 @@ class Bench:
     async def note(self, way: Drafts, goal: Goal, plan: Plan, steps: Sequence[tuple[str, str]]) -> None:
         """Measure a draft."""
         titles = [title for title, _ in steps]
-        checks = DraftChecks.of(Order(plan, plan.root, self.prompts.angles[0]), self.prompts)
+        checks = DraftChecks.of(plan, plan.root, self.prompts.angles[0], self.prompts)
         mark = await self.mark(goal, titles) if titles else 0.0
         text = " ".join(f"{title}. {detail}" for title, detail in steps)
         way.marks.append(mark)
