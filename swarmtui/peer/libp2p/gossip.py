@@ -18,13 +18,13 @@ import trio
 from google.protobuf.message import DecodeError
 from libp2p.abc import IHost, INetStream
 from libp2p.peer.id import ID
+from libp2p.pubsub.gossipsub import GossipSub
 from libp2p.pubsub.pb import rpc_pb2
 from libp2p.pubsub.pubsub import Pubsub
 from libp2p.pubsub.validators import PUBSUB_SIGNING_PREFIX, signature_validator
 from nacl.exceptions import BadSignatureError
 from nacl.signing import VerifyKey
 
-from swarmtui.peer.libp2p.mesh import LeanRouter, control_entries
 from swarmtui.peer.libp2p.pipes import Bucket, Misbehaviour, RpcReader, SeenCache, SendQueue, prefixed
 from swarmtui.peer.network import MAX_FRAME_BYTES
 
@@ -34,6 +34,8 @@ RPC_RATE, RPC_BURST = 400.0, 2000.0
 """RPCs a second that a neighbour may send; five times what 12 busy hosts produce together."""
 CONTROL_RATE, CONTROL_BURST = 40.0, 400.0
 """Control entries a second; a healthy neighbour sends one or two."""
+MAX_IDS = 2000
+"""Message ids in one IHAVE or IWANT."""
 BYTES_RATE, BYTES_BURST = 4 * 2**20, 64 * 2**20
 """A whole plan may come at once, not again and again."""
 MAX_INBOUND = 3
@@ -61,7 +63,7 @@ class Receiver(Protocol):
 class SafeGossip(Pubsub):
     """Pubsub for one topic that survives what neighbours send, and delivers straight to a Receiver."""
 
-    def __init__(self, host: IHost, router: LeanRouter, topic: str, receiver: Receiver) -> None:
+    def __init__(self, host: IHost, router: GossipSub, topic: str, receiver: Receiver) -> None:
         super().__init__(host, router, strict_signing=True, allowed_topics={topic})
         # The library's cache has started a thread: end it, use ours. Goes when LastSeenCache needs no thread.
         self.seen_messages.stop()
@@ -177,7 +179,7 @@ class SafeGossip(Pubsub):
         for message in rpc.publish:
             await self.push_msg(peer, message)
         if rpc.HasField("control"):
-            if not control.take(control_entries(rpc.control)):
+            if not control.take(_control_entries(rpc.control)):
                 raise Misbehaviour("a flood of control messages")
             await self.router.handle_rpc(rpc, peer)
 
@@ -320,3 +322,20 @@ class SafeGossip(Pubsub):
         queue = self.queues.get(peer)
         if queue is not None and not queue.push(rpc):
             self.dropped += 1
+
+
+def _control_entries(control: Any) -> int:
+    """How much work a control message asks for. Raises Misbehaviour if one list is absurd."""
+    ids = 0
+    for entry in (*control.ihave, *control.iwant):
+        if len(entry.messageIDs) > MAX_IDS:
+            raise Misbehaviour("an endless list of message ids")
+        ids += len(entry.messageIDs)
+    return (
+        len(control.ihave)
+        + len(control.iwant)
+        + len(control.graft)
+        + len(control.prune)
+        + len(control.idontwant)
+        + ids // 50
+    )

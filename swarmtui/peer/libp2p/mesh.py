@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import trio
 from libp2p.custom_types import TProtocol
@@ -12,10 +12,8 @@ from libp2p.pubsub.pb import rpc_pb2
 from libp2p.pubsub.utils import safe_bytes_from_hex
 
 from swarmtui.peer.beat import beat
+from swarmtui.peer.libp2p.gossip import MAX_IDS, SafeGossip
 from swarmtui.peer.libp2p.pipes import Misbehaviour
-
-if TYPE_CHECKING:
-    from swarmtui.peer.libp2p.gossip import SafeGossip
 
 MESHSUB = TProtocol("/meshsub/1.1.0")
 """1.1 only: 1.2's IDONTWANT costs a third more CPU than the duplicates it saves, at our message sizes."""
@@ -24,8 +22,6 @@ OFFER_EVERY = 3
 all the same is repaired. To offer it three times took a third of an idle swarm's CPU."""
 LAZY = 3
 """Neighbours outside the mesh that are told what's new (6 by default)."""
-MAX_IDS = 2000
-"""Message ids in one IHAVE or IWANT."""
 
 
 class LeanRouter(GossipSub):
@@ -162,20 +158,3 @@ class LeanRouter(GossipSub):
         # Upstream keeps the back-off of a neighbour that's gone, so one that restarts at once is refused for a minute.
         for waiting in self.back_off.values():
             waiting.pop(peer_id, None)
-
-
-def control_entries(control: Any) -> int:
-    """How much work a control message asks for. Raises Misbehaviour if one list is absurd."""
-    ids = 0
-    for entry in (*control.ihave, *control.iwant):
-        if len(entry.messageIDs) > MAX_IDS:
-            raise Misbehaviour("an endless list of message ids")
-        ids += len(entry.messageIDs)
-    return (
-        len(control.ihave)
-        + len(control.iwant)
-        + len(control.graft)
-        + len(control.prune)
-        + len(control.idontwant)
-        + ids // 50
-    )

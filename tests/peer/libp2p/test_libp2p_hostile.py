@@ -15,7 +15,7 @@ from libp2p.pubsub.pb import rpc_pb2
 from libp2p.pubsub.validators import PUBSUB_SIGNING_PREFIX
 
 from swarmtui.peer.libp2p import strikes
-from swarmtui.peer.libp2p.mesh import MAX_IDS
+from swarmtui.peer.libp2p.gossip import MAX_IDS
 from swarmtui.peer.libp2p.pipes import MAX_RPC_BYTES, prefixed
 from swarmtui.peer.libp2p.requests import MAX_REQUEST_BYTES, PROTOCOL
 from swarmtui.peer.network import MAX_FRAME_BYTES
