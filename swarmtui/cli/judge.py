@@ -17,6 +17,7 @@ import click
 
 from swarmtui.cli import options
 from swarmtui.cli.failure import EXIT_INTERRUPTED, EXIT_TERMINATED, Failure
+from swarmtui.cli.progress import Line, lasting
 from swarmtui.plaintext import one_line
 
 if TYPE_CHECKING:
@@ -130,35 +131,29 @@ class Ticker:
     """Progress on stderr: a line that's redrawn on a terminal, elsewhere a line now and then."""
 
     def __init__(self, stream: TextIO, total: int, quiet: bool) -> None:
-        self._stream = stream
+        self._line = Line(stream)
         self._total = total
         self._quiet = quiet
-        self._redraws = stream.isatty()
         self._began = self._told = time.monotonic()
 
     def say(self, text: str) -> None:
         """Tell what is going on before the first split."""
         if not self._quiet:
-            self._write(text)
+            self._line.show(text)
 
     def done(self, count: int) -> None:
         """So many splits are marked."""
         now = time.monotonic()
-        if self._quiet or not (self._redraws or now - self._told >= EVERY_S or count == self._total):
+        if self._quiet or not (self._line.redraws or now - self._told >= EVERY_S or count == self._total):
             return
         self._told = now
         left = (now - self._began) / count * (self._total - count)
-        self._write(f"{count} of {self._total} splits marked" + (f", about {left:.0f} s to go" if left >= 1 else ""))
+        ending = f", about {lasting(left)} to go" if left >= 1 else ""
+        self._line.show(f"{count} of {self._total} splits marked{ending}")
 
-    def close(self) -> None:
-        """Take the redrawn line away."""
-        if self._redraws and not self._quiet:
-            self._stream.write("\r\x1b[K")
-            self._stream.flush()
-
-    def _write(self, text: str) -> None:
-        self._stream.write(f"\r\x1b[K{text}" if self._redraws else f"{text}\n")
-        self._stream.flush()
+    def clear(self) -> None:
+        """Make room for other lines."""
+        self._line.clear()
 
 
 def _run(settings: Config, found: Sequence[Numbered], bad: list[Bad], written: bool, ticker: Ticker) -> Outcome:
@@ -169,7 +164,7 @@ def _run(settings: Config, found: Sequence[Numbered], bad: list[Bad], written: b
     try:
         trio.run(_trial, settings, found, written, outcome, ticker)
     finally:
-        ticker.close()
+        ticker.clear()
     outcome.seconds = time.monotonic() - began
     outcome.marked.sort(key=lambda each: each.line)
     outcome.bad.sort(key=lambda each: each.line)

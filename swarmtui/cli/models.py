@@ -1,18 +1,20 @@
-"""`swarmtui models`: what's on this machine, what fits in its memory, and which is used."""
+"""`swarmtui models`: what's on this machine, what fits in its memory, and which is used; and gets others."""
 
 from __future__ import annotations
 
 import json
+import sys
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from swarmtui.cli import options
-from swarmtui.cli.failure import Failure
-from swarmtui.cli.getting import get
+from swarmtui.cli.failure import EXIT_INTERRUPTED, EXIT_TERMINATED, Failure, Terminated
+from swarmtui.cli.progress import Download
 
 if TYPE_CHECKING:
     from swarmtui.config import Config
+    from swarmtui.llm.hub import Offer, Repository
     from swarmtui.llm.memory import Fit
     from swarmtui.llm.models import ModelFile, Survey
     from swarmtui.llm.remote.meeting import Met
@@ -26,6 +28,19 @@ Examples:
 \b
 The folders of llama.cpp, LM Studio, Ollama and the Hugging Face cache are looked through, and your own
 (llm.folder). MEMORY is the weights, the KV cache at the configured slots and context, and room to compute in.
+"""
+
+
+GET_EXAMPLES = """\b
+Examples:
+  swarmtui models get Qwen/Qwen3-4B-GGUF
+  swarmtui models get Qwen/Qwen3-4B-GGUF:Q8_0
+  swarmtui models get Qwen/Qwen3-4B-GGUF --list
+
+\b
+Without a quantisation the one is taken that suits this machine: about 4 bits a weight (8 for models under 1 GB) if
+that fits in memory. Interrupted, the same command goes on from there. A token for private models is taken from
+HF_TOKEN or `hf auth login`. The files come into the folder of your own models (swarmtui paths).
 """
 
 
@@ -49,9 +64,6 @@ def models(ctx: click.Context, as_json: bool, show_paths: bool) -> None:
         _print(settings, found, chosen, server, show_paths)
     if problem:
         raise Failure(problem)
-
-
-models.add_command(get)
 
 
 def _chosen(settings: Config) -> tuple[ModelFile | None, Met | None, str]:
@@ -134,7 +146,7 @@ def _print(settings: Config, found: Survey, chosen: ModelFile | None, server: Me
                 one_line(file.quantisation) or "?",
                 f"{file.context:,}" if file.context else "?",
                 "yes" if file.template else "no",
-                "" if file.problem else in_words(fit),
+                "" if file.problem else _in_words(fit),
                 file.source + (f", {file.parts} parts" if file.parts > 1 else ""),
             ]
         )
@@ -151,7 +163,7 @@ def _print(settings: Config, found: Survey, chosen: ModelFile | None, server: Me
     if settings.model == SCRIPTED:
         click.echo("* scripted  (no model: canned answers)")
     if found.files:
-        for line in table(rows, below):
+        for line in _table(rows, below):
             click.echo(line)
         if not all(file.template or file.problem for file in found.files):
             click.echo("No template: the model is used by plain completion; one made for chat mostly does better.")
@@ -172,14 +184,66 @@ def _copy(file: ModelFile, settings: Config) -> ModelFile | None:
     return swift.find(file, settings.llm, swift_models_dir())
 
 
-def in_words(fit: Fit) -> str:
+@models.command(epilog=GET_EXAMPLES)
+@click.argument("repo", metavar="REPO[:QUANT]")
+@click.option("--list", "only_list", is_flag=True, help="Show what the repository has, and get nothing.")
+@options.common
+def get(repo: str, only_list: bool) -> int:
+    """Get a model from the Hugging Face hub: REPO is a repository with GGUF files, as owner/name."""
+    from swarmtui.cli.running import sigterm_raises
+    from swarmtui.llm import hub, hub_fetch
+    from swarmtui.llm.model import ModelError
+
+    settings = options.config()
+    progress = Download(sys.stderr)
+    try:
+        with sigterm_raises():
+            name, label = hub.parse(repo)
+            repository = hub.look(name)
+            offer = None
+            try:
+                offer = hub.choose(repository, label, settings.llm)
+            finally:
+                if only_list or not label or offer is None:
+                    _offers(settings, repository, offer)
+            if only_list:
+                return 0
+            found = hub_fetch.fetch(repository, offer, settings.models_dir, progress)
+            progress.clear()
+    except ModelError as error:
+        progress.clear()
+        raise Failure(error, error.remedy) from error
+    except (KeyboardInterrupt, Terminated) as error:
+        progress.clear()
+        click.echo("swarmtui: interrupted; what came is kept, the same command goes on from there", err=True)
+        return EXIT_TERMINATED if isinstance(error, Terminated) else EXIT_INTERRUPTED
+    click.echo(f"{found.path}")
+    click.echo(f"use it: swarmtui --model {found.name}", err=True)
+    return 0
+
+
+def _offers(settings: Config, repository: Repository, chosen: Offer | None) -> None:
+    """List what there is; the one that's taken is marked."""
+    from swarmtui.llm.memory import gigabytes, memory
+    from swarmtui.plaintext import one_line
+
+    here = memory()
+    rows = [["", "QUANT", "SIZE", "MEMORY, ABOUT"]]
+    for offer in repository.offers:
+        mark = "*" if offer is chosen else ""
+        rows.append([mark, one_line(offer.label), gigabytes(offer.size), _in_words(offer.fit(settings.llm, here))])
+    for line in _table(rows, [""] * len(rows)):
+        click.echo(line, err=True)
+
+
+def _in_words(fit: Fit) -> str:
     """Memory needed, and what speaks against it."""
     from swarmtui.llm.memory import gigabytes
 
     return gigabytes(fit.needs) + {"fits": "", "tight": " (tight now)", "too large": " (too large)"}[fit.verdict]
 
 
-def table(rows: list[list[str]], below: list[str]) -> list[str]:
+def _table(rows: list[list[str]], below: list[str]) -> list[str]:
     """Lines of a table whose columns are as wide as their widest cell; `below` stands under a row, if not empty."""
     from rich.cells import cell_len
 

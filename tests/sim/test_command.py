@@ -12,7 +12,7 @@ import pytest
 from click.testing import CliRunner
 
 from swarmtui.cli.failure import EXIT_INTERRUPTED
-from swarmtui.cli.progress import Progress, lasting
+from swarmtui.cli.progress import Download, Progress, lasting
 from swarmtui.cli.root import cli
 from swarmtui.peer.store import Store
 from swarmtui.sim import figures
@@ -195,3 +195,17 @@ def test_how_far_it_is_is_one_line_on_a_terminal_and_few_lines_in_a_file() -> No
     assert "1 wrong" in lines[3]
     assert "\r" not in file.getvalue()
     assert [lasting(seconds) for seconds in (7.4, 200, 7_300)] == ["7 s", "3 min", "2 h 02 min"]
+
+
+def test_how_far_a_download_is_is_told_at_once_and_then_now_and_then() -> None:
+    terminal, file = Terminal(), io.StringIO()
+    for stream in (terminal, file):
+        download = Download(stream)
+        for done in range(3):
+            download("getting", done * 10**6, 2 * 10**9)
+        download("checking", 10**9, 2 * 10**9)
+        download.clear()
+    told = ["getting 0.0 GB of 2.0 GB · 0 %", "checking 1.0 GB of 2.0 GB · 50 %"]
+    assert file.getvalue().splitlines() == told
+    shown = [line.removesuffix("\x1b[K") for line in terminal.getvalue().split("\r")]
+    assert shown[1] == told[0] and shown[-2:] == [told[1], ""], "cleared at the end"
