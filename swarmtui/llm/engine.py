@@ -182,7 +182,7 @@ class Engine:
             sampler = Sampler(request.seed, request.temperature)
             decoder = Decoder(self._weights.vocabulary, sampler, request.schema, min(room, request.max_tokens))
         except SchemaError:
-            self._cache.free(slot)
+            self._cache.free(slot, len(slot.tokens))
             raise
         return Writing(request, self._cache, slot, prefix, rest, decoder, time.perf_counter)
 

@@ -71,6 +71,15 @@ async def test_answers_are_valid_reuse_the_prefix_and_repeat_with_their_seed(bun
         assert len(tiny.value["steps"]) == 2
 
 
+async def test_a_refused_schema_costs_nobody_what_was_read(bundled):
+    async with engine(bundled, slots=1) as model:
+        first = await model.generate(ask())
+        with pytest.raises(ModelError, match="pattern"):
+            await model.generate(ask(schema={"type": "string", "pattern": "x"}))
+        again = await model.generate(ask())
+        assert again.tokens_cached == first.tokens_in - 1
+
+
 async def test_several_at_once_and_likelihood(bundled):
     answers = []
 
