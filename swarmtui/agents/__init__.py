@@ -5,8 +5,6 @@ from __future__ import annotations
 import random
 from typing import TYPE_CHECKING
 
-import trio
-
 from swarmtui.llm.model import Model
 
 from .agent import Agent, Status
@@ -20,7 +18,7 @@ from .settings import AgentSettings
 if TYPE_CHECKING:
     from swarmtui.peer.peer import Peer
 
-__all__ = ["ROLES", "Agent", "AgentSettings", "PromptError", "Prompts", "Status", "live", "make"]
+__all__ = ["ROLES", "Agent", "AgentSettings", "PromptError", "Prompts", "Status", "make"]
 
 ROLES: dict[str, type[Agent]] = {kind.role: kind for kind in (Decomposer, Scorer, Executor, Observer)}
 
@@ -32,13 +30,3 @@ def make(role: str, peer: Peer, model: Model, rng: random.Random, settings: Agen
         KeyError: there is no such role.
     """
     return ROLES[role](peer, model, rng, settings)
-
-
-async def live(agent: Agent, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-    """Run an agent together with its peer, until the agent has left; cancelled, both end as the peer's `run` does."""
-    async with trio.open_nursery() as nursery:
-        await nursery.start(agent.peer.run)
-        await nursery.start(agent.run)
-        task_status.started()
-        await agent.ended()
-        nursery.cancel_scope.cancel()

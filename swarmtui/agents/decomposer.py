@@ -15,7 +15,7 @@ from .agent import Agent, Choice, Job, TaskKey
 from .crowd import Crowd, scorers
 from .drafting import Drafter, Order
 from .prompting import Angle
-from .ranking import among_first, best_first, judged, rank, standing, undecided
+from .ranking import among_first, best_first, judged, rank, refinements, standing, undecided
 
 LOOK_AGAIN_S = 5.0
 DEFER_S = (20.0, 120.0)
@@ -49,8 +49,7 @@ def wants(plan: Plan, task: Task, me: PeerId, crowd: Crowd, defer: bool = True) 
     coming = crowd.doing("drafting", task.title, but=me) if defer else 0
     if len(there) < plan.policy.rivals:
         return Wanted(plan, task, None) if len(there) + coming < plan.policy.rivals else None
-    refined = sum(bool(_proposal(draft).base) for draft in there)
-    if refined + coming >= plan.policy.rounds:
+    if refinements(there) + coming >= plan.policy.rounds:
         return None
     if not judged(plan.policy, there, len(scorers(plan.policy, crowd))):
         return None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -14,6 +14,7 @@ from swarmtui.plan.ops import MAX_TEXT, Claim, Op, OpId, PeerId, Release, Result
 from swarmtui.plan.state import Plan, State, Task
 
 from .agent import Agent, Choice, Job
+from .context import awaited
 from .crowd import Crowd
 from .ranking import among_first, rank
 from .wording import cut
@@ -130,12 +131,6 @@ def fits(task: Task, skills: Iterable[str]) -> bool:
     return not task.leaf or task.step.needs in skills
 
 
-def waiters(tasks: Mapping[TaskId, Task], task: Task) -> int:
-    """How many siblings come after this task."""
-    parent = tasks.get(task.parent) if task.parent is not None else None
-    return sum(task.id in tasks[child].after for child in parent.children) if parent else 0
-
-
 def choose_work(
     tasks: Iterable[tuple[Plan, Task]],
     me: PeerId,
@@ -155,7 +150,7 @@ def choose_work(
         work = _work(plan, task, me, skills, free)
         if work is not None:
             group = ("resume", "claim", "take over").index(work.how)
-            order = (group, plan.op.order, not waiters(plan.tasks, task), task.leaf, rank(me, task.id))
+            order = (group, plan.op.order, not awaited(plan, task), task.leaf, rank(me, task.id))
             found.append((order, work))
     return min(found, key=lambda item: item[0], default=(None, None))[1]
 

@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Iterable
 from fractions import Fraction
 
-from swarmtui.plan.ops import PeerId, Policy, TaskId, Vote
+from swarmtui.plan.ops import PeerId, Policy, Proposal, TaskId, Vote
 from swarmtui.plan.state import Draft, State, Task
 
 from .crowd import may_vote
@@ -23,6 +23,11 @@ def standing(task: Task) -> list[Draft]:
     """The drafts that can still win, oldest first."""
     drafts = [draft for draft in task.drafts.values() if draft.counts and not draft.vetoed]
     return sorted(drafts, key=lambda draft: draft.op.order)
+
+
+def refinements(drafts: list[Draft]) -> int:
+    """How many of these drafts refine another."""
+    return sum(isinstance(draft.op.body, Proposal) and bool(draft.op.body.base) for draft in drafts)
 
 
 def verdicts(policy: Policy, draft: Draft) -> list[Vote]:

@@ -8,14 +8,14 @@ from typing import Any
 
 import trio
 
-from swarmtui.plan.ops import MAX_TEXT, Marks, PeerId, Policy, Proposal, Vote
+from swarmtui.plan.ops import MAX_TEXT, Marks, PeerId, Policy, Vote
 from swarmtui.plan.state import Draft, Plan, Task
 
 from . import judging
 from .agent import Agent, Choice, Job, TaskKey
 from .crowd import Crowd, may_vote, scorers
 from .judge import Judge
-from .ranking import best_first, judged, mean_mark, rank, standing, undecided, verdicts
+from .ranking import best_first, judged, mean_mark, rank, refinements, standing, undecided, verdicts
 from .wording import cut
 
 WIDEN_S = (5.0, 60.0)
@@ -85,11 +85,10 @@ def awaits_rival(plan: Plan, task: Task, me: PeerId, crowd: Crowd) -> bool:
 def rounds_spent(plan: Plan, task: Task, crowd: Crowd) -> bool:
     """Whether all drafts that the policy wants are there and judged, and none won."""
     there = standing(task)
-    refined = sum(isinstance(draft.op.body, Proposal) and bool(draft.op.body.base) for draft in there)
     return (
         bool(there)
         and len(there) >= plan.policy.rivals
-        and refined >= plan.policy.rounds
+        and refinements(there) >= plan.policy.rounds
         and judged(plan.policy, there, len(scorers(plan.policy, crowd)))
     )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from swarmtui.llm.model import Model, ModelError, Request, Urgency
+from swarmtui.llm.model import Model, ModelError, Purpose, Request, Urgency
 from swarmtui.plan.ops import MAX_OUTPUT
 from swarmtui.plan.state import Plan, Task
 
@@ -137,7 +137,7 @@ class Worker:
 
     # Requests
 
-    def _tokens(self, purpose: str) -> int:
+    def _tokens(self, purpose: Purpose) -> int:
         most = min(self._settings.work_tokens, SMALL_TOKENS) if self._small else self._settings.work_tokens
         if purpose == "merge":
             return most // 2 if self._small else most * 3 // 2
@@ -156,11 +156,13 @@ class Worker:
             "language": language.ask,
         }
 
-    def _request(self, purpose: str, plan: Plan, task: Task, prompt: str, facts: dict[str, Any], seed: int) -> Request:
+    def _request(
+        self, purpose: Purpose, plan: Plan, task: Task, prompt: str, facts: dict[str, Any], seed: int
+    ) -> Request:
         prompts = self._prompts
         return Request(
             agent=self._settings.name,
-            purpose="work" if purpose == "work" else "merge",
+            purpose=purpose,
             subject=task.title,
             system=(prompts.small_system if self._small else prompts.system).strip(),
             prompt=prompt,

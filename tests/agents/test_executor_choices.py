@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from swarmtui.agents.context import awaited
 from swarmtui.agents.crowd import Busy
-from swarmtui.agents.executor import Holders, choose_work, waiters
+from swarmtui.agents.executor import Holders, choose_work
 from swarmtui.plan.ops import Policy, Step
 from swarmtui.plan.state import Plan, State, Task
 
@@ -42,7 +43,7 @@ def test_skills_have_to_fit_but_anybody_merges() -> None:
 def test_what_others_wait_for_goes_first() -> None:
     plan, children = ready()
     children[5].after = (children[3].id,)
-    assert waiters(plan.tasks, children[3]) == 1
+    assert awaited(plan, children[3])
     for me in "abcdef":
         work = choose_work([(plan, task) for task in children[:5]], me, WRITE, never)
         assert work is not None
