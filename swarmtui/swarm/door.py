@@ -18,7 +18,7 @@ from swarmtui.view import ModelChoice, Role, SwarmView
 
 from .choices import choices
 from .crew import Crew
-from .errors import SwarmError
+from .errors import SwarmError, first
 
 log = logging.getLogger(__name__)
 
@@ -145,10 +145,8 @@ class Swarm:
         except BaseException as error:
             self._error = _reason(error)
             log.exception("the swarm ended")
-        else:
-            self._error = None if self._ready.done() else SwarmError("the swarm was stopped before it had started")
         if not self._ready.done():
-            self._ready.set_exception(self._error or SwarmError("the swarm was stopped"))
+            self._ready.set_exception(self._error or SwarmError("the swarm was stopped before it had started"))
 
     async def _main(self) -> None:
         self._token = trio.lowlevel.current_trio_token()
@@ -183,8 +181,7 @@ class Swarm:
 
 def _reason(error: BaseException) -> SwarmError:
     """The first thing that went wrong, as an error for people."""
-    while isinstance(error, BaseExceptionGroup):
-        error = error.exceptions[0]
+    error = first(error)
     if isinstance(error, SwarmError):
         return error
     return SwarmError(str(error) or type(error).__name__, getattr(error, "remedy", ""))

@@ -1,6 +1,13 @@
-"""What a command to the swarm can fail with."""
+"""What went wrong in the swarm, and what a command to it can fail with."""
 
 from __future__ import annotations
+
+
+def first(error: BaseException) -> BaseException:
+    """The first thing that went wrong: what a nursery raises holds it in groups."""
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return error
 
 
 class SwarmError(Exception):

@@ -80,13 +80,6 @@ class Identities:
         file = os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT, 0o600), "r+b")
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            file.close()
-            return None
-        except OSError:
-            file.close()
-            raise
-        try:
             seed = file.read(33)
             fresh = len(seed) != 32
             if fresh:  # new, or torn by a crash: nobody can have used it
@@ -96,6 +89,9 @@ class Identities:
                 file.write(seed)
                 file.flush()
                 os.fsync(file.fileno())
+        except BlockingIOError:
+            file.close()
+            return None
         except OSError:
             file.close()
             raise

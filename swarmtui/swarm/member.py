@@ -12,6 +12,7 @@ from swarmtui.peer.network import Network
 from swarmtui.peer.peer import Peer
 from swarmtui.view import AgentState, Role
 
+from .errors import first
 from .identities import Lease
 from .models import Chosen
 
@@ -57,7 +58,8 @@ class Member:
                     task_status.started()
         except Exception as error:
             log.exception("%s (%s) ended", self.name, self.role)
-            self.fault = _first(error)
+            cause = first(error)
+            self.fault = f"{type(cause).__name__}: {cause}"
             if not started:
                 raise
         finally:
@@ -83,9 +85,3 @@ class Member:
         self.scope.cancel()
         with trio.move_on_after(LEAVE_SECONDS):
             await self.ended.wait()
-
-
-def _first(error: BaseException) -> str:
-    while isinstance(error, BaseExceptionGroup):
-        error = error.exceptions[0]
-    return f"{type(error).__name__}: {error}"
