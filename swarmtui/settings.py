@@ -53,7 +53,7 @@ class SwarmConfig(Section, frozen=True):
     port: Annotated[int, _doc("TCP port of the first peer; 0: any free port.", ge=0, le=65_535)] = 0
     join: Annotated[
         tuple[str, ...],
-        _doc('Addresses of peers to dial, as `swarmtui observe` shows them: "/ip4/192.0.2.7/tcp/4001/p2p/12D3Koo…".'),
+        _doc('Addresses of peers to dial, as the detail of "you" shows one: "/ip4/192.0.2.7/tcp/4001/p2p/12D3Koo…".'),
     ] = ()
     mdns: Annotated[bool, _doc("Find peers on the local network by multicast DNS.")] = True
     secret: Annotated[

@@ -11,6 +11,7 @@ from typing import Literal
 import msgspec
 
 from swarmtui.plan.ops import OpId, PeerId, TaskId
+from swarmtui.plan.state import State
 from swarmtui.plan.views import DraftView, PlanView, TaskView, VoteView
 
 __all__ = [
@@ -18,6 +19,7 @@ __all__ = [
     "AgentView",
     "DraftView",
     "GossipLine",
+    "KeptPlan",
     "ModelChoice",
     "Notice",
     "PlanView",
@@ -25,6 +27,7 @@ __all__ = [
     "SwarmView",
     "TaskView",
     "VoteView",
+    "standing",
 ]
 
 Role = Literal["decomposer", "scorer", "executor", "observer", "operator"]
@@ -53,6 +56,8 @@ class AgentView(msgspec.Struct, frozen=True):
     """The last characters that its model wrote, while it writes."""
     fault: str
     """Why it isn't to be trusted or has ended; '' if all is well."""
+    addresses: tuple[str, ...] = ()
+    """Multiaddrs at which others can join this program, at its operator."""
 
 
 class ModelChoice(msgspec.Struct, frozen=True, kw_only=True):
@@ -81,6 +86,15 @@ class GossipLine(msgspec.Struct, frozen=True):
     text: str
     """One sentence, e.g. 'bob approved "by place" for Food (specific 71, distinct 80, complete 64)'."""
     task: TaskId | None
+
+
+class KeptPlan(msgspec.Struct, frozen=True):
+    """A plan of an earlier run that lies in the journal and isn't taken up."""
+
+    id: OpId
+    title: str
+    started: float
+    """Unix seconds."""
 
 
 class Notice(msgspec.Struct, frozen=True):
@@ -119,3 +133,23 @@ class SwarmView(msgspec.Struct, frozen=True):
     """In force now."""
     addresses: tuple[str, ...] = ()
     """Multiaddrs at which others can join."""
+    kept: tuple[KeptPlan, ...] = ()
+    """Newest last."""
+
+
+def standing(view: SwarmView) -> list[tuple[str, str]]:
+    """Say how far the shown plan is.
+
+    Returns:
+        (kind, words), e.g. ("done", "3/8 done"), ("working", "2 working"); what there is none of is left out.
+    """
+    if view.plan is None:
+        return [("none", "no plan yet")]
+    counts = dict(view.plan.counts)
+    drafted = {agent.subject for agent in view.agents if agent.state == "running" and agent.doing == "drafting"}
+    open_ = [task for task in view.plan.tasks.values() if task.state is State.OPEN] if drafted else []
+    counts["drafting"] = sum(task.title in drafted for task in open_)
+    found = [("done", f"{counts['done']}/{counts['leaves']} done")] if counts["leaves"] else []
+    kinds = ("working", "drafting", "voting", "ready", "failed")
+    found += [(kind, f"{counts[kind]} {kind}") for kind in kinds if counts.get(kind)]
+    return found or [("none", "no draft yet")]

@@ -109,12 +109,9 @@ def result(future: Future[str], seconds: float = 30.0) -> str:
 
 def headline(view: SwarmView) -> str:
     """How far the shown plan is, in a line."""
-    if view.plan is None:
-        return "no plan yet"
-    counts = view.plan.counts
-    parts = [f"{counts.get('done', 0)}/{counts.get('leaves', 0)} done"]
-    parts += [f"{counts[key]} {key}" for key in ("working", "voting", "ready", "failed") if counts.get(key)]
-    return " · ".join(parts)
+    from swarmtui.view import standing
+
+    return " · ".join(words for _, words in standing(view))
 
 
 class Progress:

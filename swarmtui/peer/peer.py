@@ -229,6 +229,10 @@ class Peer:
         """Take ops that another peer of this program holds. Returns how many were new and are kept."""
         return self._store.take(ops, limited=False)
 
+    def take_up(self, plan_id: OpId) -> None:
+        """Take a plan from the journal, soon, that wasn't among those taken at the start."""
+        self._recall.met([plan_id])
+
     def holds(self, op_id: OpId) -> bool:
         """Whether it has this op, be it that it holds it back for its time."""
         return self._store.find(op_id) is not None

@@ -1,4 +1,5 @@
-"""What a peer takes from its journal, and when: at the start the plans that are taken up, another once it's met again.
+"""What a peer takes from its journal, and when: at the start the plans that are taken up, another once it's met again
+or asked for.
 
 A plan that isn't taken up stays on disk. But the swarm may still hold it and bring it back, and then what the journal
 knows of it counts: own words above all, which may stand there alone (said while cut off, or just before a crash).

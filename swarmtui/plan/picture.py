@@ -87,7 +87,7 @@ class Picture:
             branch=not task.leaf,
             children=task.children,
             stalled=reason,
-            status=f"stalled: {reason}" if reason else self._status(plan, task),
+            status=f"stalled: {reason}" if reason else self._status(plan, task, living),
             holder=self._names(task.holder.author) if task.holder else "",
             since=_since(task),
             output=result.body.output if result and isinstance(result.body, Result) else "",
@@ -99,7 +99,7 @@ class Picture:
             history=history(task, plan, self._names, self._find),
         )
 
-    def _status(self, plan: Plan, task: Task) -> str:
+    def _status(self, plan: Plan, task: Task, living: Living) -> str:
         match task.state:
             case State.OPEN:
                 return "no draft yet"
@@ -107,8 +107,9 @@ class Picture:
                 best = max((len(draft.approvals) for draft in task.drafts.values() if not draft.vetoed), default=0)
                 drafts = len(task.drafts)
                 return f"{drafts} draft{'s' if drafts != 1 else ''} · {best} of {plan.policy.need} votes"
-            case State.CLAIMED:
-                return self._names(task.holder.author) if task.holder else "claimed"
+            case State.CLAIMED if task.holder:
+                name = self._names(task.holder.author)
+                return name if task.holder.author in living.executors else f"{name} is silent"
             case State.WAITING:
                 waits = [plan.tasks[other].title for other in task.after if plan.tasks[other].state is not State.DONE]
                 return f"waits for “{waits[0]}”" if waits else "waits"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import get_args
 
 import msgspec
@@ -12,6 +12,7 @@ import trio
 
 from swarmtui.config import Config
 from swarmtui.peer.beat import next_beat
+from swarmtui.peer.journal import PlanSummary
 from swarmtui.peer.peer import Peer
 from swarmtui.peer.presence import Heard
 from swarmtui.plan.clock import to_seconds
@@ -21,7 +22,7 @@ from swarmtui.plan.picture import Picture
 from swarmtui.plan.progress import Living
 from swarmtui.plan.replica import Replica
 from swarmtui.plan.state import Changes
-from swarmtui.view import AgentView, GossipLine, Notice, PlanView, Role, SwarmView
+from swarmtui.view import AgentView, GossipLine, KeptPlan, Notice, PlanView, Role, SwarmView
 
 from . import names
 from .member import Member
@@ -62,16 +63,28 @@ def empty(config: Config) -> SwarmView:
 class Camera:
     """Keeps `picture` current, at most ten times a second, until its task is cancelled."""
 
-    def __init__(self, config: Config, observer: Peer, members: Mapping[PeerId, Member], models: Models) -> None:
+    def __init__(
+        self,
+        config: Config,
+        observer: Peer,
+        members: Mapping[PeerId, Member],
+        models: Models,
+        kept: Sequence[PlanSummary] = (),
+    ) -> None:
+        """`kept`: what the journal held at the start, latest first."""
         self.picture = empty(config)
         self.machine = os.uname().nodename
         self.replica: Replica = observer.replica
         self.troubles: list[str] = []
         """What went wrong in this program and can't be seen in its members."""
+        self.coming: Mapping[Role, int] = {}
+        """How many agents of each role are still to be started: what only waits for them isn't stalled."""
         self._observer = observer
         self._watch = observer.watch(presence=True)
         self._members = members
         self._models = models
+        self._skills = config.agents.skills
+        self._kept = [KeptPlan(plan.id, plan.title, plan.started) for plan in reversed(kept)]
         self._names: dict[PeerId, str] = {}
         self._shown: OpId | None = None
         self._plan_picture: Picture | None = None
@@ -176,6 +189,7 @@ class Camera:
             scripted=self._models.scripted,
             secured=before.secured,
             notices=tuple(self._notices()),
+            kept=tuple(plan for plan in self._kept if plan.id not in self.replica.plans),
         )
         if picture != before:
             self.picture = msgspec.structs.replace(picture, version=before.version + 1)
@@ -204,6 +218,8 @@ class Camera:
                 heard[peer] = (member.role, member.peer.card.skills)
             else:
                 heard.pop(peer, None)
+        for role, count in self.coming.items():
+            heard |= {f"{role} {n}": (role, tuple(self._skills)) for n in range(count)}
         return Living(
             decomposers=frozenset(peer for peer, (role, _) in heard.items() if role == "decomposer"),
             scorers=frozenset(peer for peer, (role, _) in heard.items() if role == "scorer"),
@@ -236,6 +252,7 @@ class Camera:
             model=member.peer.card.model,
             skills=member.peer.card.skills,
             tail=status.tail if status else "",
+            addresses=self._addresses() if member.role == "operator" else (),
             fault=member.fault or self._fault(peer),
         )
 

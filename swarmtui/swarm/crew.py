@@ -19,7 +19,7 @@ from swarmtui.paths import Folders, prompts_dir
 from swarmtui.peer.journal import Journal
 from swarmtui.peer.network import NetworkError
 from swarmtui.peer.peer import Card, Peer
-from swarmtui.plan.ops import AnyAct, Goal, OpId, PeerId, Policy
+from swarmtui.plan.ops import AnyAct, Goal, Note, OpId, Pause, PeerId, Pick, Policy, Retry, SetPolicy, Veto
 from swarmtui.plan.replica import Replica
 from swarmtui.view import Role, SwarmView
 
@@ -91,12 +91,14 @@ class Crew:
                 await self._models.prepare(role for role, count in agents if count)
                 self._nursery = nursery
                 offline = await self._networks.look()
-                self._plans = await self._unfinished() if self._resume else ()
+                kept = self._journal.plans()
+                self._plans = await self._unfinished(kept[0].id) if self._resume and kept else ()
                 observer = await self._join("observer", "observer")
-                self._camera = Camera(self._config, observer.peer, self._members, self._models)
+                self._camera = Camera(self._config, observer.peer, self._members, self._models, kept)
                 self._camera.troubles += [trouble for trouble in (offline, self._identities.notice) if trouble]
                 if self._gateway == "operator":
                     self._operator = Operator((await self._join("operator", "you")).peer)
+                self._camera.coming = dict(agents)
                 await nursery.start(self._camera.run)
                 nursery.start_soon(share, lambda: [member.peer for member in self._living()], observer.peer)
                 started()
@@ -104,6 +106,7 @@ class Crew:
                 for role, count in agents:
                     for _ in range(count):
                         await self._add_configured(role)
+                self._camera.coming = {}
                 await trio.sleep_forever()
 
     @staticmethod
@@ -114,19 +117,17 @@ class Crew:
         except PromptError as error:
             raise SwarmError(str(error), f"mend the file, or take it out of {folder}") from error
 
-    async def _unfinished(self) -> tuple[OpId, ...]:
+    async def _unfinished(self, newest: OpId) -> tuple[OpId, ...]:
         """The newest plan of the journal, if there is still something to do for it.
 
-        The older ones stay on disk: taking up all would set the agents to work on what the person has left behind.
+        The older ones stay on disk until the person asks for one: taking up all would set the agents to work on what
+        the person has left behind.
         """
-        for summary in self._journal.plans()[:1]:
-            replica = Replica()
-            replica.add_many(self._journal.load(summary.id))
-            await trio.lowlevel.checkpoint()
-            plan = replica.plans.get(summary.id)
-            if plan is not None and not plan.done:
-                return (plan.id,)
-        return ()
+        replica = Replica()
+        replica.add_many(self._journal.load(newest))
+        await trio.lowlevel.checkpoint()
+        plan = replica.plans.get(newest)
+        return (newest,) if plan is not None and not plan.done else ()
 
     async def _catch_up(self) -> None:
         """Before the agents go on with a plan, hear what the swarm knows of it.
@@ -324,7 +325,7 @@ class Crew:
         assert member.agent is not None
         member.agent.paused = on
         member.state = "paused" if on else "running"
-        return f"{member.name} {'rests' if on else 'goes on'}"
+        return f"{member.name} {'is paused' if on else 'goes on'}"
 
     async def steer(self, plan: OpId, act: AnyAct) -> str:
         held = self._camera_now.replica.plans.get(plan)
@@ -333,14 +334,34 @@ class Crew:
         if held.operator != self._voice.peer.peer_id:
             raise SwarmError("only the person who gave the goal can steer it")
         await self._voice.steer(plan, act)
-        return "said to the swarm"
+        match act:
+            case Pause(on=True):
+                return "the plan is paused: work that has begun is finished, nothing new begins"
+            case Pause():
+                return "the plan goes on"
+            case SetPolicy():
+                return "the new policy counts from now on"
+            case Note():
+                return "noted: the agents mind it in what they do from now on"
+            case Retry():
+                return "it will be done again"
+            case Pick():
+                return "the draft is picked"
+            case Veto():
+                return "the draft is ruled out"
 
     async def show(self, plan: OpId) -> str:
-        held = self._camera_now.replica.plans.get(plan)
-        if held is None:
+        camera = self._camera_now
+        held = camera.replica.plans.get(plan)
+        title = held.goal.title if held else next((kept.title for kept in camera.picture.kept if kept.id == plan), None)
+        if title is None:
             raise SwarmError("that plan isn't held here")
-        self._camera_now.show(plan)
-        return f"showing {held.goal.title}"
+        if held is None:
+            self._plans += (plan,)
+            for member in self._living():
+                member.peer.take_up(plan)
+        camera.show(plan)
+        return f"showing {title}" if held else f"{title}: taken up again; what is left to do goes on"
 
     async def connect(self, address: str) -> str:
         try:

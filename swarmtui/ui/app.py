@@ -32,6 +32,7 @@ from swarmtui.ui.screens.dialogs import Confirm
 from swarmtui.ui.screens.failed import FailedScreen, LeavingScreen
 from swarmtui.ui.screens.main import MainScreen
 from swarmtui.ui.screens.picker import ModelPicker
+from swarmtui.ui.screens.window import Window
 from swarmtui.ui.states import busy
 from swarmtui.ui.text import plural
 from swarmtui.view import ModelChoice
@@ -136,6 +137,9 @@ class SwarmApp(App[int]):
         self._open_with_goal()
 
     def on_failed_screen_another_model(self, event: FailedScreen.AnotherModel) -> None:
+        if self.screen is not event.window:
+            return
+
         def chosen(choice: ModelChoice | None) -> None:
             if choice is not None:
                 self.failure, self._shown_version = "", None
@@ -215,6 +219,8 @@ class SwarmApp(App[int]):
 
     def ask_to_quit(self) -> None:
         """Quit; ask first while agents of this program work."""
+        if isinstance(self.screen, QuitConfirm):
+            return
         working = [agent.name for agent in self.swarm.latest.agents if agent.local and busy(agent)]
         if not working or not self.started:
             self.leave(1 if self.failure else 0)
@@ -273,10 +279,12 @@ class SwarmApp(App[int]):
             if agent.state != "gone" and agent.role in ("decomposer", "scorer", "executor"):
                 agents[agent.role] = agents.get(agent.role, 0) + 1
         model = view.model or self.config.model
+        kept = len(view.kept)
         return [
             ("model", f"{model} (scripted: no language model)" if view.scripted and "scripted" not in model else model),
             ("preset", self.config.preset),
             ("agents", ", ".join(plural(count, role) for role, count in agents.items())),
+            ("kept", f"{plural(kept, 'plan')}: esc, then {self.keys.key('palette')} to take one up" if kept else ""),
         ]
 
     def change_colours(self) -> None:
@@ -325,7 +333,11 @@ class SwarmApp(App[int]):
 
     def action_command_palette(self) -> None:
         if not isinstance(self.screen, CommandPalette):
-            self.push_screen(CommandPalette(placeholder="What should happen?"))
+            self.push_screen(Palette(placeholder="What should happen?"))
+
+
+class Palette(CommandPalette, Window[None]):
+    """Textual's palette, as a window of ours."""
 
 
 class QuitConfirm(Confirm):

@@ -80,8 +80,7 @@ def status(task: TaskView, now: float) -> Content:
     if _COUNT.fullmatch(text):
         text = f"done {text}"
     if task.state is State.CLAIMED:
-        told = [face.word, task.holder or text.removeprefix(face.word).strip(" ·")]
-        text = " · ".join(part for part in (*told, age(now - task.since) if task.since else "") if part)
+        text = " · ".join(part for part in (text, age(now - task.since) if task.since else "") if part)
     return line(text, face.colour if task.state in _LOUD else DIM)
 
 

@@ -72,6 +72,11 @@ def clock(at: float) -> str:
     return time.strftime("%H:%M:%S", time.localtime(at))
 
 
+def day(at: float) -> str:
+    """Return the local date and time of day, without seconds."""
+    return time.strftime("%Y-%m-%d %H:%M", time.localtime(at))
+
+
 def sparkline(values: Sequence[float], width: int) -> str:
     """Draw the last `width` values with one block each; an idle swarm is a flat line."""
     values = list(values)[-width:]

@@ -110,7 +110,9 @@ def test_a_crashed_executors_claim_is_taken_over(tmp_path: Path) -> None:
         held = next(task for task in view.plan.tasks.values() if task.state is State.CLAIMED)
         holder = next(agent for agent in view.agents if agent.name == held.holder)
         other = next(agent for agent in agents(view, "executor") if agent != holder)
+        assert held.status == holder.name
         said(swarm.crash(holder.peer))
+        until(swarm, lambda v: v.plan and v.plan.tasks[held.id].status == f"{holder.name} is silent")
         view = until(swarm, lambda v: v.plan and v.plan.done)
         assert view.plan is not None
         assert view.plan.tasks[held.id].result_by == other.name
@@ -157,6 +159,9 @@ def test_an_unfinished_plan_is_taken_up_again_and_a_finished_one_is_not(tmp_path
 
     second = Swarm(settings(tmp_path))
     second.start()
+    stalls = set()
+    until(second, lambda v: stalls.update(v.plan.stalled if v.plan else ()) or len(v.agents) == 8)
+    assert not stalls  # who is still being started is counted on
     again = until(second, lambda v: v.plan and v.plan.done and len(v.agents) == 8)
     assert again.plan is not None and view.plan is not None and again.plan.id == view.plan.id
     assert keys < {agent.peer for agent in again.agents}
@@ -169,7 +174,32 @@ def test_an_unfinished_plan_is_taken_up_again_and_a_finished_one_is_not(tmp_path
     third.start()
     until(third, lambda v: len(v.agents) == 8)
     assert third.latest.plan is None
+    (kept,) = third.latest.kept
+    assert (kept.id, kept.title) == (again.plan.id, "Plan a party")
     assert third.stop()
+
+
+def test_a_plan_left_behind_is_taken_up_when_it_is_asked_for(tmp_path: Path) -> None:
+    first = Swarm(settings(tmp_path, **{"agents.executors": 0}))
+    first.start()
+    said(first.give_goal("Plan a party"))
+    old = until(first, lambda v: v.plan and v.plan.counts["ready"]).plan
+    assert first.stop()
+    assert old is not None
+
+    second = Swarm(settings(tmp_path), resume=False)
+    second.start()
+    said(second.give_goal("Plan a fair"))
+    view = until(second, lambda v: v.plan and v.plan.done)
+    assert [title for _, title in view.plans] == ["Plan a fair"]
+    assert [plan.id for plan in view.kept] == [old.id]
+    assert "taken up again" in said(second.show_plan(old.id))
+    again = until(second, lambda v: v.plan and v.plan.id == old.id and v.plan.done)
+    assert again.kept == ()
+    assert [title for _, title in again.plans] == ["Plan a party", "Plan a fair"]
+    assert again.plan is not None and set(old.tasks) == set(again.plan.tasks)
+    assert not any(agent.fault for agent in again.agents)
+    assert second.stop()
 
 
 def test_two_programs_on_one_data_folder_do_not_share_a_voice(tmp_path: Path, swarm: Swarm) -> None:

@@ -173,7 +173,7 @@ def japan() -> PlanView:
             depth=2,
             holder="cleo",
             since=NOW - 41,
-            status="claimed",
+            status="cleo",
             notes=("We can leave a day earlier.",),
             history=((NOW - 90, 'made by ada\'s draft "by place"'), (NOW - 41, "cleo claimed it")),
         ),

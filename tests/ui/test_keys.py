@@ -13,9 +13,10 @@ from swarmtui.ui.palette import SwarmCommands
 from swarmtui.ui.screens.main import SMALLEST, MainScreen
 from swarmtui.ui.screens.reading import help_lines
 from swarmtui.ui.widgets.lines import Lines
+from swarmtui.view import KeptPlan
 
 from .driving import NARROW, Driver, drive
-from .sample import FakeSwarm, ident, japan, plan_of, task, view_of
+from .sample import NOW, FakeSwarm, ident, japan, plan_of, task, view_of
 
 
 def test_every_action_has_a_method() -> None:
@@ -290,7 +291,7 @@ def test_palette_has_every_command_and_the_other_plans() -> None:
     async def scenario(d: Driver) -> None:
         for key in ("colon", "ctrl+p"):
             await d.press(key)
-            assert d.screen == "CommandPalette"
+            assert d.screen == "Palette"
             await d.press("escape")
         titles = {entry.title for entry in SwarmCommands(d.app.main)._entries()}
         assert all(a.help in titles for a in ACTIONS if a.palette and a.name != "palette")
@@ -302,6 +303,18 @@ def test_palette_has_every_command_and_the_other_plans() -> None:
 
     plan = japan()
     drive(scenario, view_of(plan, plans=((ident("other"), "[/other] [b]plan"), (plan.id, plan.title))))
+
+
+def test_a_plan_of_an_earlier_run_is_told_of_and_taken_up_from_the_palette() -> None:
+    async def scenario(d: Driver) -> None:
+        assert "2 plans, press : to choose" in d.text()
+        await d.press("colon", *"left")
+        await d.until(lambda: "Take up the plan of 2026-01-01 14:02: [/left] behind" in d.text())
+        await d.press("enter")
+        await d.until(lambda: bool(d.swarm.asked))
+        assert d.swarm.asked == [("show_plan", ident("left"))]
+
+    drive(scenario, view_of(japan(), kept=(KeptPlan(ident("left"), "[/left] behind", NOW),)))
 
 
 def test_help_lists_every_key() -> None:

@@ -11,13 +11,15 @@ import sys
 import threading
 from pathlib import Path
 
+import msgspec
 import pytest
 from textual.widgets import Static
 
 from swarmtui.ui.app import SwarmApp
+from swarmtui.view import KeptPlan
 
 from .driving import NARROW, WIDE, Driver, drive
-from .sample import FakeSwarm, SampleConfig, crew, japan, nothing, view_of
+from .sample import NOW, FakeSwarm, SampleConfig, crew, japan, nothing, view_of
 
 HERE = Path(__file__).parent
 
@@ -101,6 +103,15 @@ def test_without_a_plan_it_asks_for_a_goal(size: tuple[int, int]) -> None:
         assert d.screen == "MainScreen"
 
     drive(scenario, nothing(), size)
+
+
+def test_who_is_asked_for_a_goal_is_told_of_plans_left_behind() -> None:
+    async def scenario(d: Driver) -> None:
+        assert "1 plan: esc, then : to take one up" in d.text()
+        await d.press("escape")
+        assert "1 plan, press : to choose" in d.text()
+
+    drive(scenario, msgspec.structs.replace(nothing(), kept=(KeptPlan(b"left", "Left behind", NOW),)))
 
 
 def test_the_form_tells_of_agents_that_come_while_it_is_open() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 from textual import events
+from textual.keys import _character_to_key
 from textual.widgets import Input, TextArea
 
 from swarmtui.plan.state import State
@@ -157,6 +158,47 @@ def test_moving() -> None:
             await d.press(key)
             places.append(tree.cursor)
         assert places == [1, 2, 1, 0, 7, 0, 7, 0, 7, 0]
+
+    drive(scenario, view_of(japan()))
+
+
+@pytest.mark.parametrize("open_", ["n", "Q", "i", "w", "D", "m", "l", "?", ":", "x", "q"])
+def test_windows_open_and_close_once_however_fast_the_keys(open_: str) -> None:
+    async def scenario(d: Driver) -> None:
+        await d.press("2", "down", "down")
+        screens = list(d.app.screen_stack)
+        for key in (open_, open_):
+            d.app.post_message(events.Key(_character_to_key(key), key))
+        await d.settle()
+        assert len(d.app.screen_stack) <= len(screens) + 1
+        for _ in range(4):
+            d.app.post_message(events.Key("escape", None))
+        await d.settle()
+        assert d.app.screen_stack == screens
+        assert d.swarm.asked == []
+
+    drive(scenario, view_of(japan()))
+
+
+@pytest.mark.parametrize(
+    ("open_", "answer", "asked"),
+    [
+        (("n", *"Fish"), "enter", ("give_goal", "Fish", "")),
+        (("2", "down", "down", "x"), "y", ("kill", "12D3KooWcleo")),
+        ((":", *"add a scorer: it"), "enter", ("add_agent", "scorer")),
+    ],
+)
+def test_an_answer_given_several_times_counts_once(open_: tuple[str, ...], answer: str, asked: tuple[str, ...]) -> None:
+    async def scenario(d: Driver) -> None:
+        screens = list(d.app.screen_stack)
+        await d.press(*open_)
+        await d.until(lambda: "it votes on drafts" in d.text() or ":" not in open_)
+        for _ in range(4):
+            d.app.post_message(events.Key(answer, answer if len(answer) == 1 else None))
+        await d.until(lambda: bool(d.swarm.asked))
+        await d.settle()
+        assert d.app.screen_stack == screens
+        assert [each[: len(asked)] for each in d.swarm.asked] == [asked]
 
     drive(scenario, view_of(japan()))
 

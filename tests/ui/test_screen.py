@@ -8,7 +8,10 @@ from rich.cells import cell_len
 from textual.color import Color
 
 from swarmtui.plan.state import State
+from swarmtui.ui.app import SwarmApp
+from swarmtui.ui.screens.main import SMALLEST
 from swarmtui.ui.states import LOOKS
+from swarmtui.ui.widgets.detail import TABS
 
 from .driving import NARROW, TINY, WIDE, Driver, drive
 from .sample import FakeSwarm, agent, crew, draft, ident, japan, nothing, notice, plan_of, sayings, task, view_of, vote
@@ -104,7 +107,7 @@ def test_wide_screen_shows_all_four_panels() -> None:
             "4 Gossip",
             "3.1 ops/s",
             "◐ Compare fares",
-            "claimed · cleo · 41 s",
+            "cleo · 41 s",
             "! Temples",
             "✔ Reserve seats",
             "○ Buy the rail pass",
@@ -119,6 +122,19 @@ def test_wide_screen_shows_all_four_panels() -> None:
             assert words in shown, words
 
     drive(scenario, view_of(japan()))
+
+
+def test_a_plan_that_is_being_drafted_doesnt_look_idle() -> None:
+    new = task("root", State.OPEN, title="Plan a party", parent=None, depth=0, branch=True, status="no draft yet")
+    plan = plan_of([new], counts=dict.fromkeys(("leaves", "done", "working", "voting", "ready", "failed"), 0))
+
+    async def scenario(d: Driver) -> None:
+        assert " no draft yet   quorum" in d.text()
+        assert "0/0" not in d.text()
+        await d.change(agents=(agent("ada", "decomposer", doing="drafting", subject="Plan a party"),))
+        assert " 1 drafting   quorum" in d.text()
+
+    drive(scenario, view_of(plan, agents=()))
 
 
 def test_narrow_screen_shows_one_panel_at_a_time() -> None:
@@ -170,7 +186,7 @@ def test_a_window_that_was_small_for_a_while_goes_on_where_it_was() -> None:
 def test_labels_and_warnings() -> None:
     async def scenario(d: Driver) -> None:
         shown = d.text()
-        for words in ("scripted", "no secret", "‖ paused", "! Nobody scores", "! the disk is full", "and 2 more"):
+        for words in ("scripted", "no secret", "‖ paused", "! Nobody scores", "! the disk is full", "and 3 more"):
             assert words in shown, words
         await d.change(notices=(), plan=japan(), scripted=False, secured=True)
         shown = d.text()
@@ -178,8 +194,76 @@ def test_labels_and_warnings() -> None:
         assert "scripted" not in shown
 
     plan = plan_of(list(japan().tasks.values()), paused=True, stalled=("Nobody scores: press s to add a scorer",))
-    notices = (notice("a"), notice("b"), notice("the disk is full", "error"))
+    notices = (*map(notice, "abcdefgh"), notice("the disk is full", "error"))
     drive(scenario, view_of(plan, scripted=True, secured=False, machines=2, notices=notices))
+
+
+@pytest.mark.parametrize("size", [WIDE, NARROW, SMALLEST])
+def test_a_notice_is_shown_with_its_remedy_or_not_at_all(size: tuple[int, int]) -> None:
+    first = "The journal can't be written: " + "its disk is full, " * 6 + "so free some space."
+    second = "Keys can't be kept: " + "their disk is full, " * 6 + "so free some, too."
+
+    async def scenario(d: Driver) -> None:
+        shown = " ".join(d.text().split())
+        assert "so free some space." in shown
+        assert ("! Keys" in shown) == ("so free some, too." in shown) == (size == WIDE)
+        assert ("and 1 more" in shown) == (size != WIDE)
+
+    drive(scenario, view_of(japan(), notices=(notice(first), notice(second))), size)
+
+
+def test_tabs_marks_and_angles_are_whole_in_100_columns() -> None:
+    async def scenario(d: Driver) -> None:
+        await d.press(*["down"] * 5, "3", "right")
+        lines = d.text().splitlines()
+        tabs = next(line for line in lines if "Drafts 2" in line)
+        assert all(name in tabs for name in ("Task", "Votes 3", "Result", "History"))
+        assert 'ada, "by place"' in d.text() and " 72 1/2 ✔" in d.text()
+        await d.press("right")
+        assert "71 ·  80 ·  64" in d.text()
+
+    drive(scenario, view_of(japan()), (100, 30))
+
+
+def test_the_tabs_can_be_clicked_however_close_they_stand() -> None:
+    async def scenario(d: Driver) -> None:
+        for name in ("History", "Votes", "Task"):
+            line = next(line for line in d.text().splitlines() if "Drafts 2" in line)
+            bar = d.app.main.detail.tabs
+            await d.pilot.click(bar, offset=(line.index(name) - bar.region.x, 0))
+            await d.settle()
+            assert TABS[d.app.main.detail.tab] == name
+
+    async def chosen(d: Driver) -> None:
+        await d.press(*["down"] * 5)
+        await scenario(d)
+
+    for size in ((100, 30), WIDE):
+        drive(chosen, view_of(japan()), size)
+
+
+def test_the_filter_leaves_the_plan_where_it_is() -> None:
+    async def scenario(d: Driver) -> None:
+        before = d.app.main.plan_tree.region
+        await d.press("slash")
+        after = d.app.main.plan_tree.region
+        assert (after.x, after.y, after.width) == (before.x, before.y, before.width)
+
+    drive(scenario, view_of(japan()))
+
+
+def test_where_others_can_join_is_shown_and_copied(monkeypatch: pytest.MonkeyPatch) -> None:
+    address = "/ip4/192.0.2.7/tcp/4001/p2p/12D3KooWyou"
+    copied: list[str] = []
+    monkeypatch.setattr(SwarmApp, "copy_to_clipboard", lambda self, text: copied.append(text))
+
+    async def scenario(d: Driver) -> None:
+        await d.press("2", "g")
+        assert f"join at   {address}" in d.text()
+        await d.press("y")
+        assert copied == [address]
+
+    drive(scenario, view_of(japan(), agents=(agent("you", "operator", addresses=(address,)), *crew())))
 
 
 def test_the_end_of_a_plan_is_told_once() -> None:

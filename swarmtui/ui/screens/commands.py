@@ -20,6 +20,7 @@ from swarmtui.ui.screens.dialogs import Confirm, Field, Form, Values
 from swarmtui.ui.screens.goal import GoalForm
 from swarmtui.ui.screens.picker import ModelPicker
 from swarmtui.ui.screens.reading import GossipLog, Help
+from swarmtui.ui.screens.window import T, Window
 from swarmtui.ui.states import busy
 from swarmtui.ui.text import plural
 from swarmtui.view import AgentView, ModelChoice, PlanView, Role, SwarmView, TaskView
@@ -54,6 +55,11 @@ class Commands(DOMNode):
     def say(self, text: str, severity: str = "information") -> None:
         """Show a toast."""
         self.swarm_app.say(text, severity)
+
+    def open_window(self, window: Window[T], then: Callable[[T | None], None] | None = None) -> None:
+        """Open a window, unless one is open: a key typed fast twice may come here twice."""
+        if self.swarm_app.screen is self.swarm_app.main:
+            self.app.push_screen(window, then)
 
     # What the cursor is on
 
@@ -116,7 +122,7 @@ class Commands(DOMNode):
                 goal = parse_goal(values["goal"])
                 self.swarm_app.ask(lambda swarm: swarm.give_goal(goal.title, goal.detail))
 
-        self.app.push_screen(GoalForm(self.swarm_app.told, text), give)
+        self.open_window(GoalForm(self.swarm_app.told, text), give)
 
     def action_pick_draft(self) -> None:
         self._judge(Pick, "Pick")
@@ -178,7 +184,7 @@ class Commands(DOMNode):
         if task.state is State.DONE:
             again = self.keys.key("retry_task")
             intro += f"\n\nIt's done already. After the note, {again} has it done again, minding it."
-        self.app.push_screen(Form("Note to the agents", fields, check, intro=intro, verb="send"), write)
+        self.open_window(Form("Note to the agents", fields, check, intro=intro, verb="send"), write)
 
     def action_policy(self) -> None:
         plan = self._own_plan()
@@ -192,9 +198,7 @@ class Commands(DOMNode):
 
         check = forms.check_policy_with(plan.policy, scorers)
         intro = f"{plural(scorers, 'scorer')} here now. The new policy counts from now on."
-        self.app.push_screen(
-            Form("Quorum and policy", forms.policy_fields(plan.policy), check, intro=intro), set_policy
-        )
+        self.open_window(Form("Quorum and policy", forms.policy_fields(plan.policy), check, intro=intro), set_policy)
 
     def action_pause(self) -> None:
         if self.on_agents:
@@ -209,8 +213,11 @@ class Commands(DOMNode):
 
     def action_copy(self) -> None:
         task = self.plan_tree.chosen()
-        if self.on_agents and self.detail.agent is not None:
-            self._copied(self.detail.agent.tail or self.detail.agent.peer, f"what there is of {self.detail.agent.name}")
+        agent = self.detail.agent
+        if self.on_agents and agent is not None and agent.addresses:
+            self._copied(agent.addresses[0], "the address at which others can join")
+        elif self.on_agents and agent is not None:
+            self._copied(agent.tail or agent.peer, f"what {agent.name} writes" if agent.tail else "the peer id")
         elif task is not None:
             text = task.output or "\n\n".join(part for part in (task.title, task.detail) if part)
             self._copied(text, "the result" if task.output else "the task")
@@ -229,7 +236,7 @@ class Commands(DOMNode):
             form = Form(
                 "Export", forms.export_fields(plan, Path.cwd()), forms.check_export, intro=plan.title, verb="write"
             )
-            self.app.push_screen(form, self._export)
+            self.open_window(form, self._export)
 
     def _export(self, values: Values | None) -> None:
         if values is None:
@@ -289,7 +296,7 @@ class Commands(DOMNode):
         form = Form(
             f"New {role}", forms.agent_fields(role), forms.check_agent, verb="add", find=self.swarm_app.swarm.models
         )
-        self.app.push_screen(form, add)
+        self.open_window(form, add)
 
     def action_choose_model(self) -> None:
         """In Agents the agent's model, elsewhere that of the agents to come."""
@@ -307,7 +314,7 @@ class Commands(DOMNode):
                 self.swarm_app.ask(lambda swarm: swarm.use_model(choice.spec, peer))
 
         title = f"Model of {agent.name}" if agent is not None else "Model of new agents"
-        self.app.push_screen(ModelPicker(title, self.swarm_app.swarm.models), use)
+        self.open_window(ModelPicker(title, self.swarm_app.swarm.models), use)
 
     def action_kill(self) -> None:
         agent = self._agent()
@@ -335,7 +342,7 @@ class Commands(DOMNode):
             if yes:
                 then()
 
-        self.app.push_screen(Confirm(question, detail), answered)
+        self.open_window(Confirm(question, detail), answered)
 
     # Program
 
@@ -346,13 +353,13 @@ class Commands(DOMNode):
                 if not self.plan_tree.select(task):
                     self.say("That task isn't part of the plan any more.", "warning")
 
-        self.app.push_screen(GossipLog(self.keys, lambda: self.swarm_app.swarm.latest), show)
+        self.open_window(GossipLog(self.keys, lambda: self.swarm_app.swarm.latest), show)
 
     def action_palette(self) -> None:
         self.app.action_command_palette()
 
     def action_help(self) -> None:
-        self.app.push_screen(Help(self.keys))
+        self.open_window(Help(self.keys))
 
     def action_quit(self) -> None:
         self.swarm_app.ask_to_quit()

@@ -10,17 +10,17 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.content import Content
-from textual.screen import ModalScreen
 from textual.widget import Widget
 from textual.widgets import Button, Input, Select, Static, TextArea
 
 from swarmtui.plaintext import many_lines, one_line
 from swarmtui.ui.screens.picker import Find, ModelEntry, ModelPicker
+from swarmtui.ui.screens.window import Window
 from swarmtui.ui.widgets.entries import LineEntry, TextEntry
 from swarmtui.view import ModelChoice
 
 
-class Confirm(ModalScreen[bool]):
+class Confirm(Window[bool]):
     """Asks before something that can't be undone. The default is No."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -72,7 +72,7 @@ Values = dict[str, str]
 Check = Callable[[Mapping[str, str]], str]
 
 
-class Form(ModalScreen[Values | None]):
+class Form(Window[Values | None]):
     """A window with entries. Enter hands it in when its check finds nothing wrong; esc leaves it."""
 
     BINDINGS: ClassVar[list[BindingType]] = [

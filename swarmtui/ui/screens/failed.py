@@ -9,13 +9,13 @@ from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.content import Content
 from textual.message import Message
-from textual.screen import ModalScreen
 from textual.widgets import Static
 
 from swarmtui.plaintext import many_lines
+from swarmtui.ui.screens.window import Window
 
 
-class FailedScreen(ModalScreen[None]):
+class FailedScreen(Window[None]):
     """The reason and the remedy; where another model may help, one can be chosen. Any other way out quits."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -25,6 +25,10 @@ class FailedScreen(ModalScreen[None]):
 
     class AnotherModel(Message):
         """The person wants to try again with another model."""
+
+        def __init__(self, window: FailedScreen) -> None:
+            super().__init__()
+            self.window = window
 
     def __init__(self, text: str, *, another_model: bool = False) -> None:
         super().__init__()
@@ -42,10 +46,10 @@ class FailedScreen(ModalScreen[None]):
 
     def action_another_model(self) -> None:
         if self._another:
-            self.post_message(self.AnotherModel())
+            self.post_message(self.AnotherModel(self))
 
 
-class LeavingScreen(ModalScreen[None]):
+class LeavingScreen(Window[None]):
     """Shown while the agents say goodbye."""
 
     def compose(self) -> ComposeResult:

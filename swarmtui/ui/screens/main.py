@@ -139,8 +139,9 @@ class MainScreen(Commands, Screen[None]):
             )
         if self.following:
             notes.append("following")
-        if len(view.plans) > 1:
-            notes.append(f"{len(view.plans)} plans, press {self.keys.key('palette')} to choose")
+        plans = len(view.plans) + len(view.kept)
+        if plans > (view.plan is not None):
+            notes.append(f"{plural(plans, 'plan')}, press {self.keys.key('palette')} to choose")
         self.plan_tree.border_subtitle = Content.styled(" · ".join(notes), "$accent") if notes else None
 
     def _show_detail(self) -> None:
@@ -203,6 +204,7 @@ class MainScreen(Commands, Screen[None]):
         self.set_class(small, "-small")
         self.set_class(not small and width < WIDE, "-narrow")
         self.set_class(height < 30, "-low")
+        self.notices.fit(size)
         needed = f"{SMALLEST[0]}×{SMALLEST[1]}"
         text = f"swarmtui needs {needed} cells; this window has {width}×{height}.\nMake it larger. q quits."
         self.query_one("#too-small-text", Static).update(Content(text))

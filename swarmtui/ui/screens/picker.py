@@ -12,11 +12,11 @@ from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.content import Content
 from textual.message import Message
-from textual.screen import ModalScreen
 from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
 from swarmtui.plaintext import many_lines, one_line
+from swarmtui.ui.screens.window import Window
 from swarmtui.ui.text import DIM, FAINT, column, line, plural, sides
 from swarmtui.ui.widgets.entries import LineEntry
 from swarmtui.view import ModelChoice
@@ -28,7 +28,7 @@ MARGIN = 8
 WIDEST = 104
 
 
-class ModelPicker(ModalScreen[ModelChoice | None]):
+class ModelPicker(Window[ModelChoice | None]):
     """Asks for a model. Those that can't be used are grey, with the reason, and can't be chosen."""
 
     BINDINGS: ClassVar[list[BindingType]] = [

@@ -9,10 +9,10 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.content import Content
-from textual.screen import ModalScreen
 
 from swarmtui.plan.ops import TaskId
 from swarmtui.ui.actions import Keys, shown
+from swarmtui.ui.screens.window import Window
 from swarmtui.ui.states import LEGEND, ROLES
 from swarmtui.ui.text import DIM
 from swarmtui.ui.widgets.bars import gossip_row
@@ -47,7 +47,7 @@ class TextLines(Lines):
         self.scroll_to(y=self.scroll_offset.y + step, animate=False, force=True)
 
 
-class Help(ModalScreen[None]):
+class Help(Window[None]):
     """All keys, from the table, and what the glyphs mean."""
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,q,question_mark,enter", "dismiss", "Close")]
@@ -119,7 +119,7 @@ class GossipList(Lines):
         return gossip_row(self._items[key], width) if isinstance(key, tuple) else Content("")
 
 
-class GossipLog(ModalScreen[TaskId | None]):
+class GossipLog(Window[TaskId | None]):
     """Everything said lately; enter goes to the task that a sentence is about."""
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,q,l", "close", "Close")]

@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 from textual.content import Content
+from textual.geometry import Size
 from textual.widgets import Static
 
+from swarmtui.plaintext import one_line
 from swarmtui.ui.actions import Keys, shown
-from swarmtui.ui.text import DIM, FAINT, clock, join, line, plural, sides, sparkline
-from swarmtui.view import GossipLine, SwarmView
+from swarmtui.ui.text import DIM, FAINT, clock, join, line, paragraph, plural, sides, sparkline
+from swarmtui.view import GossipLine, SwarmView, standing
 
+_KINDS = {
+    "done": "$success",
+    "working": "$accent",
+    "drafting": "$secondary",
+    "voting": "$secondary",
+    "failed": "$error",
+}
 _TONES = {"information": "$secondary", "warning": "$warning", "error": "$error"}
 
 
@@ -54,21 +63,14 @@ class Header(Bar):
             self.put(sides(join(("swarmtui", "bold $primary"), badges), join(told), width))
             return
         plan = view.plan
-        count = plan.counts
         badges = join(
             ("✔ done", "bold $success") if plan.done else "",
             ("‖ paused", "bold $warning") if plan.paused else "",
             badges,
         )
-        done = (f"{count.get('done', 0)}/{count.get('leaves', 0)} done", "$success")
         figures = [
             Content(" · ").join(
-                Content.assemble(part)
-                for part in (
-                    done,
-                    (f"{count.get('working', 0)} working", "$accent"),
-                    (f"{count.get('voting', 0)} voting", "$secondary"),
-                )
+                Content.styled(words, _KINDS.get(kind, DIM)) for kind, words in standing(view) if kind != "ready"
             ),
             Content.styled(f"quorum {plan.policy.need} of {plan.policy.of}", DIM),
             Content.styled(plural(view.machines, "machine"), DIM),
@@ -89,10 +91,15 @@ class Header(Bar):
 class NoticeBar(Bar):
     """What a person should know now; hidden when there is nothing."""
 
-    ROWS = 3
-
     def __init__(self) -> None:
         super().__init__("", id="notices", markup=False)
+        self._texts: list[tuple[str, str]] = []
+        self._width, self._rows = 80, 3
+
+    def fit(self, size: Size) -> None:
+        """Take up to a fifth of a screen of this size."""
+        self._width, self._rows = max(20, size.width - 2), max(3, size.height // 5)
+        self._redraw()
 
     def show(self, view: SwarmView) -> None:
         """Show the gravest notices and why the plan is stalled."""
@@ -100,15 +107,19 @@ class NoticeBar(Bar):
         texts = [(n.text, n.severity) for n in sorted(view.notices, key=lambda n: order.get(n.severity, 2))]
         stalls = view.plan.stalled if view.plan else ()
         known = {text for text, _ in texts}
-        texts = [(text, "warning") for text in stalls if text not in known] + texts
-        rows = [
-            Content.assemble(
-                (f"{'·' if tone == 'information' else '!'} ", _TONES.get(tone, DIM)), line(text, _TONES.get(tone, DIM))
-            )
-            for text, tone in texts[: self.ROWS]
-        ]
-        if len(texts) > self.ROWS:
-            rows[-1] = Content.assemble(rows[-1], (f"  (and {len(texts) - self.ROWS + 1} more)", DIM))
+        self._texts = [(text, "warning") for text in stalls if text not in known] + texts
+        self._redraw()
+
+    def _redraw(self) -> None:
+        """Whole texts only: what to do about it stands at their ends."""
+        rows: list[Content] = []
+        for place, (text, tone) in enumerate(self._texts):
+            lines = paragraph(one_line(text), self._width, _TONES.get(tone, DIM), 2)
+            lines[0] = Content.assemble(("· " if tone == "information" else "! ", _TONES.get(tone, DIM)), lines[0][2:])
+            if rows and len(rows) + len(lines) > self._rows:
+                rows.append(Content.styled(f"  and {len(self._texts) - place} more", DIM))
+                break
+            rows += lines
         self.display = bool(rows)
         self.put(Content("\n").join(rows), resizes=True)
 
@@ -119,10 +130,12 @@ class Gossip(Bar, can_focus=True):
     def __init__(self) -> None:
         super().__init__("", id="gossip", classes="panel", markup=False)
         self._lines: tuple[GossipLine, ...] = ()
+        self._hint = ""
 
     def show(self, view: SwarmView) -> None:
         """Show the newest lines, and the figures in the border."""
         self._lines = view.gossip
+        self._hint = "Nothing new has been said since the start." if view.ops else "Nothing has been said yet."
         spark = sparkline(view.rates, 20 if self.size.width >= 90 else 10)
         self.border_title = Content.assemble(
             "4 Gossip ", (spark, "$secondary"), (f" {view.ops_per_second:.1f} ops/s", DIM)
@@ -140,7 +153,7 @@ class Gossip(Bar, can_focus=True):
         if not rows or not width:
             return
         if not self._lines:
-            self.put(Content.styled("Nothing has been said yet.", DIM))
+            self.put(Content.styled(self._hint, DIM))
             return
         self.put(Content("\n").join([gossip_row(item, width) for item in self._lines[-rows:]]))
 

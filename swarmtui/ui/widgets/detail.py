@@ -13,7 +13,7 @@ from textual.message import Message
 
 from swarmtui.plan.ops import OpId
 from swarmtui.ui.actions import Keys
-from swarmtui.ui.text import DIM, FAINT
+from swarmtui.ui.text import DIM
 from swarmtui.ui.widgets import pages
 from swarmtui.ui.widgets.bars import Bar
 from swarmtui.ui.widgets.lines import Lines
@@ -129,15 +129,17 @@ class TabBar(Bar):
         self._spans: list[tuple[int, int]] = []
 
     def show_tabs(self, labels: list[str], active: int) -> None:
-        """Draw the labels."""
-        content = Content(" ")
-        self._spans = []
-        for i, label in enumerate(labels):
-            start = content.cell_length
-            content = Content.assemble(content, (f" {label} ", "bold $background on $accent" if i == active else DIM))
-            self._spans.append((start, content.cell_length))
-            if i < len(labels) - 1:
-                content = Content.assemble(content, (" ", FAINT))
+        """Draw the labels, closer to each other where there is little room."""
+        for pad, gap in ((" ", " "), (" ", ""), ("", " ")):
+            content = Content(gap)
+            self._spans = []
+            for i, label in enumerate(labels):
+                start = content.cell_length
+                style = "bold $background on $accent" if i == active else DIM
+                content = Content.assemble(content, (f"{pad}{label}{pad}", style), gap)
+                self._spans.append((start, content.cell_length - len(gap)))
+            if content.cell_length <= self.size.width + len(gap):
+                break
         self.put(content)
 
     def on_click(self, event: events.Click) -> None:

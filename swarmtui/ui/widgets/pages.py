@@ -55,8 +55,9 @@ def task_page(task: TaskView, plan: PlanView | None, width: int, now: float) -> 
     rows += _field("part of", " › ".join(_path(task, plan)), width, DIM)
     rows += _field("needs", task.needs if not task.branch else "", width)
     rows += _field("after", "\n".join(f"· {title}" for title in task.after), width)
-    if task.state is State.CLAIMED:
-        rows += _field("held by", f"{task.holder}, {age(now - task.since)}" if task.since else task.holder, width)
+    if task.state is State.CLAIMED and plan is not None:
+        held = f"another executor may take over {plan.policy.lease_s} s after the claim"
+        rows += _field("claim", held, width, DIM)
     rows += _field("result by", task.result_by, width)
     rows += _field("notes", "\n".join(f"· {note}" for note in task.notes), width, "$secondary")
     if task.parent is None and plan is not None:
@@ -89,9 +90,11 @@ def _draft_head(draft: DraftView, plan: PlanView | None, width: int) -> Content:
         by = Content.assemble(by, ", ", line(f'"{draft.angle}"'))
     left = join((f"{face.glyph} {face.word}", face.colour), by, ("refined", DIM) if draft.refines else "")
     tally = (f"{draft.approvals}/{plan.policy.need} ✔" if plan else f"{draft.approvals} ✔", DIM)
-    if draft.mark is None:
-        return sides(left, join(tally), width)
-    return sides(left, join(bar(draft.mark), f"{draft.mark:>3.0f}", tally, gap=" "), width)
+    mark = f"{draft.mark:>3.0f}" if draft.mark is not None else ""
+    right = join(bar(draft.mark) if draft.mark is not None else "", mark, tally, gap=" ")
+    if left.cell_length + right.cell_length + 2 > width:
+        right = join(mark, tally, gap=" ")
+    return sides(left, right, width)
 
 
 def drafts_page(task: TaskView, plan: PlanView | None, width: int, now: float) -> list[Row]:
@@ -143,7 +146,8 @@ def _vote(vote: VoteView, width: int) -> list[Content]:
         (f"  {vote.specific:>3} · {vote.distinct:>3} · {vote.complete:>3}", DIM),
     )
     critique = paragraph(vote.critique, width, "", 4) if vote.critique.strip() else []
-    return [sides(head, Content.styled(clock(vote.at), FAINT), width), *critique]
+    at = clock(vote.at)
+    return [sides(head, Content.styled(at if head.cell_length + len(at) + 2 <= width else "", FAINT), width), *critique]
 
 
 def result_page(task: TaskView, plan: PlanView | None, width: int, now: float) -> list[Row]:
@@ -186,6 +190,7 @@ def agent_page(agent: AgentView, width: int, now: float) -> list[Row]:
     rows += _field("published", plural(agent.ops, "op"), width)
     where = "in this program" if agent.local else "in another program: it can't be ended from here"
     rows += _field("lived" if gone else "lives", where, width)
+    rows += _field("join at", "\n".join(agent.addresses), width)
     rows += _field("peer id", agent.peer, width, DIM)
     if agent.tail.strip() and not gone:
         rows += [_BLANK, Row(Content.styled("It writes:", DIM)), *_rows(paragraph(agent.tail, width, "$secondary", 2))]
