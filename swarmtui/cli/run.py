@@ -27,7 +27,7 @@ Examples:
   echo "Plan a garden" | swarmtui run - --format json
 
 \b
-Exit codes: 0 the plan is done; 3 it's stalled (each reason on stderr); 130 interrupted by Ctrl-C.
+Exit codes: 0 the plan is done; 3 it's stalled (each reason on stderr); 130 interrupted by Ctrl-C, 143 by SIGTERM.
 In each case what there is of the plan is exported.
 """
 
@@ -52,7 +52,7 @@ def run(
 ) -> int:
     """Make a plan for GOAL ("-": read it from stdin), with progress on stderr."""
     from swarmtui.cli.running import Progress, log_to_file, result, signals_wait, sigterm_raises, started
-    from swarmtui.files import WriteError, check_writable, write_whole
+    from swarmtui.files import WriteError, check_writable
     from swarmtui.goals import parse_goal
 
     try:
@@ -68,7 +68,6 @@ def run(
     log_to_file(settings)
     from swarmtui.swarm import Swarm
 
-    code, view = EXIT_INTERRUPTED, None
     with sigterm_raises(), started(Swarm(settings, resume=False)) as swarm:
         try:
             with Progress(sys.stderr, quiet) as progress:
@@ -87,7 +86,7 @@ def run(
             summary = swarm.summary
             if view.plan is not None:
                 text = as_text(view.plan, view.agents, form, file, appendix, checklist)
-                _write(text, file, force, write_whole)
+                _write(text, file, force)
     _report(view, summary, code, file)
     return code
 
@@ -112,8 +111,8 @@ def _watch(swarm: Swarm, progress: Progress, patience: float) -> int:
         time.sleep(LOOK_SECONDS)
 
 
-def _write(text: str, file: Path | None, force: bool, write_whole: Any) -> None:
-    from swarmtui.files import WriteError
+def _write(text: str, file: Path | None, force: bool) -> None:
+    from swarmtui.files import WriteError, write_whole
 
     if file is None:
         sys.stdout.write(text)
@@ -135,7 +134,7 @@ def _report(view: SwarmView, summary: dict[str, Any], code: int, file: Path | No
     if plan is None:
         click.echo("swarmtui: there is no plan yet, so nothing was exported", err=True)
     elif code in (EXIT_INTERRUPTED, EXIT_TERMINATED):
-        click.echo("swarmtui: interrupted; exported what there is", err=True)
+        click.echo("swarmtui: interrupted; exported what there is. `swarmtui` goes on with the plan", err=True)
     if file is not None and plan is not None:
         click.echo(f"written: {file}", err=True)
     click.echo(in_words(summary), err=True)
