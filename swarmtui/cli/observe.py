@@ -137,7 +137,8 @@ def snapshot(view: SwarmView) -> str:
 
     heard = "complete" if view.complete else "still filling"
     lines = [f"joins at {address}" for address in view.addresses]
-    lines += [f"{view.ops} ops, {heard}, fingerprint {view.fingerprint[:16]}, {view.peers} peers: {headline(view)}"]
+    ops, peers = (f"{n} {what}{'' if n == 1 else 's'}" for n, what in ((view.ops, "op"), (view.peers, "peer")))
+    lines += [f"{ops}, {heard}, fingerprint {view.fingerprint[:16]}, {peers}: {headline(view)}"]
     if view.plan is not None:
         lines += _tree(view.plan, view.plan.root, 1)
     return "\n".join(lines) + "\n"

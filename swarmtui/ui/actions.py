@@ -103,6 +103,7 @@ ACTIONS: tuple[Action, ...] = (
     _list("fold", "space", "Fold or unfold a branch"),
     _main("palette", "colon ctrl+p", "", "Open the palette: every command by name", "Program"),
     _main("help", "question_mark", "help", "Show this help", "Program"),
+    _main("suspend", "ctrl+z", "", "Go to the shell for a while; its `fg` comes back", "Program"),
     _main("quit", "q", "quit", "Quit (asks while agents work; the plan is kept)", "Program"),
 )
 

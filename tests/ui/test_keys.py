@@ -9,6 +9,7 @@ from textual.widgets import Input, Static
 
 from swarmtui.plan.ops import Note, Pause, Pick, Retry, SetPolicy, Veto
 from swarmtui.ui.actions import ACTIONS, Keys
+from swarmtui.ui.app import SwarmApp
 from swarmtui.ui.palette import SwarmCommands
 from swarmtui.ui.screens.main import SMALLEST, MainScreen
 from swarmtui.ui.screens.reading import help_lines
@@ -287,6 +288,17 @@ def test_gossip_log_goes_to_the_task() -> None:
     drive(scenario, view_of(japan()))
 
 
+def test_gossip_log_goes_to_a_task_that_the_filter_hides() -> None:
+    async def scenario(d: Driver) -> None:
+        await d.press("slash", *"kyoto", "enter", "l", "up", "enter")
+        task = d.app.main.plan_tree.chosen()
+        assert task is not None and task.title == "Food"
+        assert not d.app.main.plan_tree.filter
+        assert d.toasts() == []
+
+    drive(scenario, view_of(japan()))
+
+
 def test_palette_has_every_command_and_the_other_plans() -> None:
     async def scenario(d: Driver) -> None:
         for key in ("colon", "ctrl+p"):
@@ -347,6 +359,19 @@ def test_the_help_is_not_cut_in_the_smallest_window() -> None:
 def test_the_help_is_a_line_a_key_in_80_columns() -> None:
     room = 80 - len("│ │ ") - len(" ▄ │  ")
     assert len(help_lines(Keys(), room)) == len(help_lines(Keys(), 200))
+
+
+def test_suspend(monkeypatch: pytest.MonkeyPatch) -> None:
+    suspended: list[bool] = []
+    monkeypatch.setattr(SwarmApp, "action_suspend_process", lambda self: suspended.append(True))
+
+    async def scenario(d: Driver) -> None:
+        await d.press("ctrl+z")
+        assert suspended == [True]
+        await d.press("n", "x", "ctrl+z")  # in an entry it takes back what was typed
+        assert suspended == [True]
+
+    drive(scenario, view_of(japan()))
 
 
 def test_quit_asks_while_agents_work() -> None:

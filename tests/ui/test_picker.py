@@ -186,6 +186,20 @@ def test_agents_of_different_models_are_told_apart() -> None:
     drive(scenario, view_of(japan(), agents=mixed))
 
 
+@pytest.mark.parametrize("width", [100, 120])
+def test_a_models_name_and_figures_are_whole_or_not_there(width: int) -> None:
+    busy = {"doing": "drafting", "subject": "A trip of two weeks to Japan", "tokens_per_second": 14.0}
+    mixed = (agent("ada", "decomposer", **busy), agent("bob", "decomposer", model="scripted", **busy))
+
+    async def scenario(d: Driver) -> None:
+        bob = next(line for line in d.text().splitlines() if " D bob" in line)
+        ada = next(line for line in d.text().splitlines() if " D ada" in line)
+        assert "  SmolLM2-135M-In… │" in ada
+        assert bob.count("…") == 1 and "  scripted " in bob
+
+    drive(scenario, view_of(japan(), agents=mixed), (width, 36))
+
+
 @pytest.mark.parametrize("name", ["[/foo] [red]x", "\x1b[2Jx", "旅行" * 40, "a\nb", ""])
 @pytest.mark.parametrize("problem", ["", "truncated\x1b[2J" * 9])
 def test_foreign_names_are_only_text(name: str, problem: str) -> None:

@@ -47,6 +47,7 @@ class Commands(DOMNode):
         detail: Detail
 
         def go_to(self, name: Panel) -> None: ...
+        def action_end_filter(self) -> None: ...
 
     @property
     def swarm_app(self) -> SwarmApp:
@@ -350,8 +351,12 @@ class Commands(DOMNode):
         def show(task: bytes | None) -> None:
             if task is not None:
                 self.go_to("plan")
-                if not self.plan_tree.select(task):
-                    self.say("That task isn't part of the plan any more.", "warning")
+                found = self.plan_tree.select(task)
+                if not found and self.plan_tree.filter:
+                    self.action_end_filter()
+                    found = self.plan_tree.select(task)
+                if not found:
+                    self.say("That task isn't part of the plan that is shown.", "warning")
 
         self.open_window(GossipLog(self.keys, lambda: self.swarm_app.swarm.latest), show)
 
@@ -360,6 +365,9 @@ class Commands(DOMNode):
 
     def action_help(self) -> None:
         self.open_window(Help(self.keys))
+
+    def action_suspend(self) -> None:
+        self.app.action_suspend_process()
 
     def action_quit(self) -> None:
         self.swarm_app.ask_to_quit()

@@ -53,9 +53,11 @@ class AgentList(Lines):
             " ",
             line(agent.fault or ("" if gone else agent.subject), "$error" if agent.fault else DIM),
         )
-        return sides(left, self._figures(agent, width), width - 1, 0.45)
+        room = max(width - left.cell_length - 3, int(width * 0.45) - 3)
+        return sides(left, self._figures(agent, width, room), width - 1, 0.45)
 
-    def _figures(self, agent: AgentView, width: int) -> Content:
+    def _figures(self, agent: AgentView, width: int, room: int) -> Content:
+        """What stands at the end of the line: as much as there's room for, the last first to go."""
         parts: list[Content | tuple[str, str] | str] = []
         if not agent.local:
             parts.append(("elsewhere", "$secondary"))
@@ -67,4 +69,6 @@ class AgentList(Lines):
             parts.append((f"{age(self.now() - agent.since):>6}", FAINT))
         if width >= 64:
             parts.append((f"{agent.ops:>3} {'op ' if agent.ops == 1 else 'ops'}", FAINT))
+        while len(parts) > 1 and join(*parts).cell_length > room:
+            parts.pop()
         return join(*parts)
