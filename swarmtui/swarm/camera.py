@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Mapping, Sequence
 from typing import get_args
 
@@ -150,9 +150,12 @@ class Camera:
     def _learn_names(self) -> None:
         for peer, member in self._members.items():
             self._names[peer] = member.name
-        for peer, heard in self._observer.presences.items():
-            if peer not in self._members:
-                self._names[peer] = heard.presence.name or names.short(peer)
+        strangers = {
+            peer: heard.presence.name for peer, heard in self._observer.presences.items() if peer not in self._members
+        }
+        many = Counter([*strangers.values(), *(member.name for member in self._members.values())])
+        for peer, name in strangers.items():
+            self._names[peer] = f"{name} {names.short(peer)}".strip() if many[name] > 1 or not name else name
 
     def _count(self) -> None:
         self._roll()

@@ -220,7 +220,7 @@ class Crew:
         skills = skills or (tuple(self._config.agents.skills) if role == "executor" else ())
         lease = self._identities.take(role)
         card = Card(
-            name=name,
+            name=role if role == "operator" else name,  # "you" is a name for the person here alone
             role=role,
             skills=skills,
             model=brain.name if brain else "",

@@ -219,6 +219,11 @@ def test_agents_of_another_program_are_heard_well_though_only_gateways_meet(tmp_
             view = until(each, lambda v: sum(not agent.local for agent in v.agents) == 8)
             assert {agent.state for agent in view.agents} == {"running"}
             assert {agent.local for agent in agents(view, "executor")} == {True, False}
+            assert len({agent.name for agent in view.agents}) == len(view.agents)
+            assert {(agent.name, agent.local) for agent in agents(view, "operator")} == {
+                ("you", True),
+                ("operator", False),
+            }
     finally:
         assert other.stop()
 

@@ -190,8 +190,11 @@ def agent_page(agent: AgentView, width: int, now: float) -> list[Row]:
     rows += _field("published", plural(agent.ops, "op"), width)
     where = "in this program" if agent.local else "in another program: it can't be ended from here"
     rows += _field("lived" if gone else "lives", where, width)
-    rows += _field("join at", "\n".join(agent.addresses), width)
     rows += _field("peer id", agent.peer, width, DIM)
+    if agent.addresses:
+        # With nothing before it: an address should fit in a line.
+        rows += [_BLANK, Row(Content.styled("Others join with --join and:", DIM))]
+        rows += [row for address in agent.addresses for row in _rows(paragraph(address, width))]
     if agent.tail.strip() and not gone:
         rows += [_BLANK, Row(Content.styled("It writes:", DIM)), *_rows(paragraph(agent.tail, width, "$secondary", 2))]
     return rows
