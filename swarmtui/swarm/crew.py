@@ -361,7 +361,7 @@ class Crew:
             for member in self._living():
                 member.peer.take_up(plan)
         camera.show(plan)
-        return f"showing {title}" if held else f"{title}: taken up again; what is left to do goes on"
+        return f"showing {title}" if held else f"{title}: taken up again"
 
     async def connect(self, address: str) -> str:
         try:
