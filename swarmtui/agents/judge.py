@@ -22,8 +22,9 @@ from .wording import cut, one_line
 
 PATIENCE_WITH_LIKELIHOOD = 2
 """Failures after which a model isn't asked for likelihoods any more."""
-LEAST_KIN, MOST_KIN = 3, 8
-"""Steps of lists that are searched for paraphrased repeats: fewer leave nothing to compare with, more cost too much."""
+LEAST_KIN, MOST_KIN = 3, 5
+"""Steps of lists that are searched for paraphrased repeats: fewer leave nothing to compare with; among the many pairs
+of longer ones some always look like one, in good lists as in others."""
 ADVICE_TOKENS = 80
 ADVICE_CHARACTERS = 240
 

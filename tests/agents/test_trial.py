@@ -170,6 +170,24 @@ async def test_what_cannot_let_a_list_pass_is_not_asked() -> None:
     assert (await asked(stray, 60))[:2] == (False, False)
 
 
+async def test_longer_lists_are_not_searched_for_repeats_in_other_words() -> None:
+    goal = "Open a small bakery"
+    steps = (
+        "Choose a shop and sign the lease",
+        "Get the food licence from the health office",
+        "Buy ovens, mixers and shelving",
+        "Hire two people and train them for a week",
+        "Print labels with all allergens",
+        "Compare the flour prices of four mills",
+    )
+    model = Knowing({goal: steps})
+    for count, searched in ((5, True), (6, False)):
+        model.weighed.clear()
+        verdict = await Judge(model, AgentSettings(), None).read(goal, steps[:count])
+        assert verdict.marks.mean >= 60
+        assert any("In other words" in prefix for prefix, _ in model.weighed) is searched
+
+
 async def test_what_was_weighed_is_remembered() -> None:
     model = Readable()
     remembered = Remembered(model)
