@@ -23,11 +23,14 @@ def ancestors(plan: Plan, task: Task) -> list[Task]:
     return found[::-1]
 
 
+def split_of(plan: Plan, task: Task) -> list[Task]:
+    """The steps of the split that a task is of, in order, itself among them; none for the root."""
+    return [] if task.parent is None else [plan.tasks[child] for child in plan.tasks[task.parent].children]
+
+
 def siblings(plan: Plan, task: Task) -> list[Task]:
     """The other steps of the same split, in order."""
-    if task.parent is None:
-        return []
-    return [plan.tasks[child] for child in plan.tasks[task.parent].children if child != task.id]
+    return [other for other in split_of(plan, task) if other is not task]
 
 
 def awaited(plan: Plan, task: Task) -> bool:

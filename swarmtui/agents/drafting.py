@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -168,7 +167,7 @@ class Drafter:
         return {
             "goal": one_line(plan.goal.title) if above else "",
             "path": cut(" › ".join(one_line(item.title) for item in above[1:]), room // 6),
-            "siblings": cut("; ".join(one_line(item.title) for item in context.siblings(plan, task)), room // 6),
+            "split": cut("; ".join(one_line(item.title) for item in context.split_of(plan, task)), room // 6),
             "notes": cut(" ".join(one_line(note) for note in context.notes(plan, task)), room // 6),
             "detail": cut(one_line(task.step.detail or (plan.goal.detail if not above else "")), room // 4),
             "title": one_line(task.title),
@@ -178,9 +177,6 @@ class Drafter:
             "hint": angle.hint,
             "language": checks.language.ask,
             "examples": "\n\n".join(_shown(example) for example in angle.examples[:1]),
-            "examples_json": "\n\n".join(
-                f"Task: {e.task}\n{json.dumps({'steps': e.steps}, ensure_ascii=False)}" for e in angle.examples
-            ),
         }
 
 

@@ -193,7 +193,7 @@ class Judge:
             title, steps, enough, urgency: as for `read`.
             write: hears the answer as it's written.
             seed: of the answer.
-            goal: the plan's; '' if it's the task itself.
+            goal: the plan's; not told again if it's the task itself.
             pass_mark: who doesn't reach it is told why.
 
         Returns:
@@ -203,14 +203,13 @@ class Judge:
         Raises:
             ModelError: the model failed.
         """
-        goal = goal or title
         values = {
-            "goal": goal,
+            "goal": goal if goal != title else "",
             "title": title,
             "steps": cut(listed(steps), 1_800),
             "emphasis": self.emphasis or "all three alike",
         }
-        facts = {"title": title, "goal": goal, "steps": list(steps), "emphasis": self.emphasis or ""}
+        facts = {"title": title, "goal": goal or title, "steps": list(steps), "emphasis": self.emphasis or ""}
         value = await self._answer("marks", values, facts, marks_schema(), 160, urgency, write, seed)
         marks = Marks(**{name: _mark(value.get(name)) for name in ("specific", "distinct", "complete")})
         said = one_line(str(value.get("critique", "")))

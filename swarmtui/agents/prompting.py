@@ -132,12 +132,12 @@ _COMMON = frozenset({"title", "task", "goal", "path", "detail", "notes", "langua
 _PLACES: dict[str, dict[str, frozenset[str]]] = {
     "decomposer": dict.fromkeys(
         ("draft", "refine", "wrong", "small", "small_refine"),
-        _COMMON | {"examples", "examples_json", "siblings", "low", "high", "hint", "steps", "critiques", "faults"},
+        _COMMON | {"examples", "split", "low", "high", "hint", "steps", "critiques", "faults"},
     )
     | {"system": frozenset({"examples"})},
     "executor": dict.fromkeys(
         ("work", "merge", "missing", "wrong", "small_work", "small_merge", "given_task"),
-        _COMMON | {"siblings", "results", "skill", "parts", "titles", "missing", "faults"},
+        _COMMON | {"split", "results", "skill", "parts", "titles", "missing", "faults"},
     ),
     "languages": dict.fromkeys(("small", "small_work", "small_merge"), _COMMON | {"titles", "results"})
     | {"usual": frozenset({"task"})},

@@ -65,7 +65,7 @@ class Worker:
         checks = Checks.of(plan, task, self._settings.prompts)
         parts = context.dependencies(plan, task)
         values = self._values(plan, task, room) | {
-            "siblings": cut("; ".join(one_line(item.title) for item in context.siblings(plan, task)), room // 6),
+            "split": cut("; ".join(one_line(item.title) for item in context.split_of(plan, task)), room // 6),
             "results": "\n" + sections(parts, room // 2) if parts else "",
             "skill": task.step.needs if len(plan.policy.skills) > 1 else "",
         }

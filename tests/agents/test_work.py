@@ -9,6 +9,7 @@ from swarmtui.agents.digest import digest
 from swarmtui.agents.results import Checks, append, finish, left_out
 from swarmtui.agents.settings import default_prompts
 from swarmtui.agents.work import Worker
+from swarmtui.llm.engine_cache import shared as shared_length
 from swarmtui.llm.model import ModelError
 from swarmtui.plan.ops import MAX_OUTPUT
 from swarmtui.plan.state import Plan, Task
@@ -66,6 +67,18 @@ async def test_a_leaf_is_told_all_that_it_needs() -> None:
     prompt = model.requests[0].prompt
     for part in ("Open a bakery", "Rent a shop", "Mill Street 3", "Buy an oven"):
         assert part in prompt
+
+
+async def test_what_two_steps_have_in_common_stands_first_so_that_a_model_reads_it_once() -> None:
+    plan, *steps = bakery()
+    asked = []
+    for step in steps:
+        model = Told(GOOD)
+        await work(model, plan, step)
+        asked.append(model.requests[0])
+    assert asked[0].system == asked[1].system
+    shared = asked[0].prompt[: shared_length(asked[0].prompt, asked[1].prompt)]
+    assert all(each in shared for each in ("Open a bakery", "Rent a shop", "Buy an oven"))
 
 
 @pytest.mark.parametrize(

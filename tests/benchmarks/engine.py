@@ -10,10 +10,11 @@ full ones. Contestants:
   cache. `pip install xllamacpp`, or this package with the extra `bench`
 - engine: ours, with as many slots
 
-Six workers take the requests in the recorded order. A round is all contestants one after the other, each in a process
-of its own; the figures are over all rounds. The first requests of each warm it up, the rest is the steady state. A
-likelihood pair is two texts weighed after a long prefix. The engine also runs on the copy of the bundled model that it
-makes for itself (see docs/engine.md). Ratios count, not times: a machine that others use is slow for all.
+Six workers take the requests in the recorded order, about a whole plan. A round is all contestants one after the other,
+each in a process of its own; the figures are over all rounds. All sample alike, or else the answers would be of very
+different lengths. The first requests of each warm it up, the rest is the steady state. A likelihood pair is two texts
+weighed after a long prefix. The engine also runs on the copy of the bundled model that it makes for itself (see
+docs/engine.md). Ratios count, not times: a machine that others use is slow for all.
 """
 
 from __future__ import annotations
@@ -40,11 +41,14 @@ from swarmtui.llm.client import EngineModel
 from swarmtui.llm.machine import EngineSettings, physical_cores
 from swarmtui.llm.model import Likelihood, Request
 from swarmtui.llm.process import environment
+from swarmtui.llm.sampler import MIN_P, REPEAT_PENALTY, REPEAT_WINDOW
 
 REQUESTS, MOST = "SWARMTUI_BENCH_REQUESTS", "SWARMTUI_BENCH_MOST"
 AGENTS = 6
-WARM = 6
+WARM = 12
 CONTEXT = 2_048
+SAMPLING = {"min_p": MIN_P, "repeat_penalty": REPEAT_PENALTY, "top_k": 0, "top_p": 1.0}
+"""As the engine samples, in llama.cpp's words."""
 PREFIX = (
     "Task: Plan a two-week trip to Japan for a family of four that likes food, gardens and trains\n" * 12 + "A step: "
 )
@@ -67,12 +71,16 @@ class Tally:
     def __init__(self) -> None:
         self.tokens = self.prompt = self.cached = self.valid = self.asked = 0
         self.seconds = 0.0
+        self.kinds: dict[str, tuple[int, int]] = {}
+        """Prompt tokens, and of them cached, by what was asked."""
 
     def take(self, request: Request, text: str, tokens: int, prompt: int, cached: int) -> None:
         """An answer came."""
         self.tokens += tokens
         self.prompt += prompt
         self.cached += cached
+        before, known = self.kinds.get(request.purpose, (0, 0))
+        self.kinds[request.purpose] = (before + prompt, known + cached)
         if request.schema is not None:
             self.asked += 1
             try:
@@ -115,6 +123,7 @@ def naive(path: str) -> dict[str, Any]:
                 max_tokens=request.max_tokens,
                 temperature=request.temperature,
                 seed=request.seed,
+                **SAMPLING,
             )
             text, usage = reply["choices"][0]["message"]["content"] or "", reply["usage"]
             tally.take(request, text, usage["completion_tokens"], usage["prompt_tokens"], 0)
@@ -163,6 +172,8 @@ def server(path: str, unified: bool) -> dict[str, Any]:
                 "temperature": request.temperature,
                 "seed": request.seed,
                 "cache_prompt": True,
+                "repeat_last_n": REPEAT_WINDOW,
+                **SAMPLING,
             }
             if request.schema:
                 form = {"name": "answer", "schema": request.schema}
@@ -265,7 +276,17 @@ def contestants(path: str, copy: str | None) -> dict[str, Callable[[], dict[str,
 
 def summed(rounds: list[dict[str, Any]], when: str) -> dict[str, float]:
     """All rounds of a contestant together."""
-    return {key: sum(each[when][key] for each in rounds) for key in rounds[0][when]}
+    return {key: sum(each[when][key] for each in rounds) for key in rounds[0][when] if key != "kinds"}
+
+
+def by_kind(rounds: list[dict[str, Any]]) -> str:
+    """What share of the prompts was evaluated in the steady state, by what was asked."""
+    parts: dict[str, list[tuple[int, int]]] = {}
+    for each in rounds:
+        for kind, counts in each["steady"]["kinds"].items():
+            parts.setdefault(kind, []).append(counts)
+    shares = {kind: 1 - sum(c for _, c in counts) / sum(p for p, _ in counts) for kind, counts in parts.items()}
+    return ", ".join(f"{kind} {share:.0%}" for kind, share in shares.items())
 
 
 def table(results: dict[str, list[dict[str, Any]]]) -> str:
@@ -276,7 +297,10 @@ def table(results: dict[str, list[dict[str, Any]]]) -> str:
         rate[name] = steady["tokens"] / steady["seconds"]
     first = next(iter(rate))
     slow_pair = median(each["pair"] for each in results[first]) if "pair" in results[first][0] else None
-    rows = ["| | tokens/s | × naive | prompt evaluated | valid JSON | likelihood pair |", "|---|---|---|---|---|---|"]
+    rows = [
+        "| | tokens/s | × naive | tokens | seconds | prompt evaluated | valid JSON | likelihood pair |",
+        "|---|---|---|---|---|---|---|---|",
+    ]
     for name, rounds in results.items():
         steady = summed(rounds, "steady")
         share = f"{1 - steady['cached'] / steady['prompt']:.0%}" if steady["cached"] else "–"
@@ -284,9 +308,13 @@ def table(results: dict[str, list[dict[str, Any]]]) -> str:
         if "pair_cold" in rounds[0] and slow_pair is not None:
             pair += f" (1/{slow_pair / median(each['pair'] for each in rounds):.0f})"
         rows.append(
-            f"| {name} | {rate[name]:.1f} | {rate[name] / rate[first]:.1f} | {share} "
+            f"| {name} | {rate[name]:.1f} | {rate[name] / rate[first]:.2f} "
+            f"| {steady['tokens']:.0f} | {steady['seconds']:.0f} | {share} "
             f"| {steady['valid']:.0f}/{steady['asked']:.0f} | {pair} |"
         )
+    for name, rounds in results.items():
+        if summed(rounds, "steady")["cached"]:
+            rows += ["", f"Evaluated, {name}: {by_kind(rounds)}"]
     return "\n".join(rows)
 
 
@@ -294,7 +322,7 @@ def main() -> None:
     """Run all and print."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--requests", choices=["small", "full"], default="full")
-    parser.add_argument("--most", type=int, default=30, help="so many requests")
+    parser.add_argument("--most", type=int, default=54, help="so many requests")
     parser.add_argument("--rounds", type=int, default=2)
     parser.add_argument("--model", default="auto")
     parser.add_argument("--spin", type=int, help="rounds that waiting threads spin, for all (GOMP_SPINCOUNT)")

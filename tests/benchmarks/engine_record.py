@@ -2,9 +2,10 @@
 
     python -m tests.benchmarks.engine_record small|full
 
-Two decomposers, two scorers and two executors make plans with the bundled model. `small`: with the short prompts that
-small models get; `full`: with those that others get. The scorers are made to write marks instead of weighing, since
-that is what the engine's rivals can be asked as well. Writes tests/benchmarks/engine_small.json or engine_full.json.
+Two decomposers, two scorers and two executors (preset `laptop`) make plans with the bundled model. `small`: with the
+short prompts that small models get; `full`: with those that others get. The scorers are made to write marks instead of
+weighing, since that is what the engine's rivals can be asked as well. Writes tests/benchmarks/engine_small.json or
+engine_full.json.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from swarmtui.llm.model import Likelihood, ModelError, Reply, Request
 from swarmtui.swarm import Swarm
 
 GOALS = ["Plan a two-week trip to Japan", "Open a small bakery", "Organise a street festival"]
-MOST = 30
+MOST = 72
 DEADLINE_S = 900.0
 
 
