@@ -56,6 +56,8 @@ class AgentView(msgspec.Struct, frozen=True):
     """The last characters that its model wrote, while it writes."""
     fault: str
     """Why it isn't to be trusted or has ended; '' if all is well."""
+    trouble: str = ""
+    """What went wrong last at its work, and what can be done about it; '' after a success."""
     addresses: tuple[str, ...] = ()
     """Multiaddrs at which others can join this program, at its operator."""
 

@@ -53,7 +53,7 @@ class Status:
     """The last characters that its model wrote, while it writes."""
     tokens_per_second: float = 0.0
     trouble: str = ""
-    """What went wrong last; '' after a success."""
+    """What went wrong last, and what can be done about it; '' after a success."""
 
 
 @dataclass(slots=True, eq=False)
@@ -243,7 +243,7 @@ class Agent:
 
     async def _do(self, job: Job) -> None:
         self._current, self._dropped_for = job, ""
-        trouble = ""
+        trouble = remedy = ""
         with trio.CancelScope() as self._scope:
             try:
                 if job.hesitate_s:
@@ -253,7 +253,8 @@ class Agent:
                     self.show(job.doing, job.task.title)
                     await job.run()
             except ModelError as error:
-                trouble = str(error) or type(error).__name__
+                trouble, remedy = str(error) or type(error).__name__, error.remedy
+                log.warning("%s (%s) failed at %s: %s", self.settings.name, self.role, job.doing, trouble)
             except Exception as error:
                 log.exception("%s (%s) failed at %s", self.settings.name, self.role, job.doing)
                 trouble = f"{type(error).__name__}: {error}"
@@ -263,12 +264,13 @@ class Agent:
         self.status.tail, self.status.tokens_per_second = "", 0.0
         why = self._dropped_for if self._scope.cancelled_caught else ""
         with trio.move_on_after(self.settings.leave_s):
-            await self._after(job, trouble, why)
+            await self._after(job, trouble, remedy, why)
 
-    async def _after(self, job: Job, trouble: str, why: str) -> None:
+    async def _after(self, job: Job, trouble: str, remedy: str, why: str) -> None:
         try:
             if trouble:
-                self._count_failure(job.key, trouble)
+                self._count_failure(job.key)
+                self.status.trouble = f"{trouble}: {remedy}" if remedy else trouble
                 await self.failed(job, trouble)
             elif why:
                 await self.dropped(job, why)
@@ -280,9 +282,8 @@ class Agent:
             log.exception("%s (%s) couldn't tidy up", self.settings.name, self.role)
             self.status.trouble = f"{type(error).__name__}: {error}"
 
-    def _count_failure(self, key: TaskKey, trouble: str) -> None:
+    def _count_failure(self, key: TaskKey) -> None:
         """Leave this task alone for a while, the longer the more often it failed."""
-        self.status.trouble = trouble
         self._failures += 1
         times = self._shunned.get(key, (0, 0.0))[0] + 1
         first, longest = BACKOFF_SECONDS

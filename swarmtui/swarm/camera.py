@@ -119,7 +119,10 @@ class Camera:
     def _at_work(self) -> list[object]:
         """What can change in our own agents without a word: to compare with the last time."""
         return [
-            (member.state, status and (status.doing, status.subject, status.tail, status.tokens_per_second))
+            (
+                member.state,
+                status and (status.doing, status.subject, status.tail, status.tokens_per_second, status.trouble),
+            )
             for member in self._members.values()
             for status in (member.agent and member.agent.status,)
         ]
@@ -257,6 +260,7 @@ class Camera:
             tail=status.tail if status else "",
             addresses=self._addresses() if member.role == "operator" else (),
             fault=member.fault or self._fault(peer),
+            trouble=status.trouble if status else "",
         )
 
     def _remote(self, peer: PeerId, heard: Heard) -> AgentView:

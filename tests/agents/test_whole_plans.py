@@ -9,6 +9,7 @@ import pytest
 import trio
 from trio.testing import MockClock
 
+from swarmtui.llm.model import ModelError
 from swarmtui.peer.journal import Journal
 from swarmtui.peer.memory import Faults, reproducible
 from swarmtui.plan.clock import to_seconds
@@ -370,4 +371,18 @@ async def test_a_bug_in_a_job_costs_that_job(autojump_clock: MockClock) -> None:
         model.generate = kept  # type: ignore[method-assign]
         await until(you.peer, lambda: plan_of(you.peer, op.id).done, 1800)
         assert agents[0].status.trouble == ""
+        nursery.cancel_scope.cancel()
+
+
+async def test_a_model_that_fails_is_told_with_its_remedy(autojump_clock: MockClock) -> None:
+    async def fail(*_: object) -> None:
+        raise ModelError("the prompt doesn't fit", "set llm.context higher")
+
+    async with trio.open_nursery() as nursery:
+        village = Village(nursery)
+        you = await village.operator()
+        agents = await village.add_all(FEWEST)
+        agents[0].model.generate = fail  # type: ignore[method-assign, assignment]
+        await you.give(goal(max_depth=1))
+        await until(you.peer, lambda: agents[0].status.trouble == "the prompt doesn't fit: set llm.context higher", 120)
         nursery.cancel_scope.cancel()

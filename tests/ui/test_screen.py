@@ -55,6 +55,7 @@ def _hostile_view(text: str) -> object:
     ]
     plan = plan_of(tasks, title=text, operator=text, stalled=(text,))
     agents = (agent(text, "executor", subject=text, doing=text, model=text, skills=(text,), tail=text, fault=text),)
+    agents += (agent(f"{text}2", "scorer", trouble=text),)
     lines = tuple(msgspec.structs.replace(line, text=text) for line in sayings())
     return view_of(
         plan, agents=agents, gossip=lines, notices=(notice(text), notice(text, "error")), plans=((plan.id, text),)
@@ -301,6 +302,20 @@ def test_who_is_gone_does_nothing_any_more() -> None:
         assert "lived" in d.text()
 
     drive(scenario, view_of(japan()))
+
+
+def test_what_went_wrong_is_told_while_an_agent_rests_and_kept_in_its_detail() -> None:
+    wrong = "no answer: start the server"
+
+    async def scenario(d: Driver) -> None:
+        await d.press("2")
+        assert d.text().count(wrong) == 2, "in the list and in the detail"
+        await d.change(agents=(agent("ada", "decomposer", doing="drafting", subject="Plan a party", trouble=wrong),))
+        assert "Plan a party" in d.text()
+        assert d.text().count(wrong) == 1
+
+    resting = agent("ada", "decomposer", doing="waiting", subject="for a better moment", trouble=wrong)
+    drive(scenario, view_of(japan(), agents=(resting,)))
 
 
 def _forest(count: int, first: int = 0) -> object:

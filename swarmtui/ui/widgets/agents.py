@@ -8,7 +8,7 @@ from typing import ClassVar
 from textual.content import Content
 
 from swarmtui.ui.actions import Keys
-from swarmtui.ui.states import ROLES, agent_state
+from swarmtui.ui.states import ROLES, agent_state, busy
 from swarmtui.ui.text import DIM, FAINT, age, column, join, line, sides
 from swarmtui.ui.widgets.lines import Lines
 from swarmtui.view import AgentView
@@ -51,10 +51,18 @@ class AgentList(Lines):
             "  ",
             column(word, 9, tone),
             " ",
-            line(agent.fault or ("" if gone else agent.subject), "$error" if agent.fault else DIM),
+            self._matter(agent),
         )
         room = max(width - left.cell_length - 3, int(width * 0.45) - 3)
         return sides(left, self._figures(agent, width, room), width - 1, 0.45)
+
+    def _matter(self, agent: AgentView) -> Content:
+        """What it's at; while it rests, rather what went wrong."""
+        if agent.fault:
+            return line(agent.fault, "$error")
+        if agent.trouble and agent.state == "running" and not busy(agent):
+            return line(agent.trouble, "$warning")
+        return line("" if agent.state == "gone" else agent.subject, DIM)
 
     def _figures(self, agent: AgentView, width: int, room: int) -> Content:
         """What stands at the end of the line: as much as there's room for, the last first to go."""

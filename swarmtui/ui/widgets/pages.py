@@ -184,6 +184,7 @@ def agent_page(agent: AgentView, width: int, now: float) -> list[Row]:
     gone = agent.state == "gone"
     rows += _field("on", "" if gone else agent.subject, width)
     rows += _field("fault", agent.fault, width, "$error")
+    rows += _field("failed", "" if gone else agent.trouble, width, "$warning")
     rows += _field("model", agent.model, width)
     rows += _field("skills", ", ".join(agent.skills), width)
     rows += _field("speed", f"{agent.tokens_per_second:.1f} tokens/s" if agent.tokens_per_second else "", width)
