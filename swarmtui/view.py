@@ -12,7 +12,7 @@ import msgspec
 
 from swarmtui.plan.ops import OpId, PeerId, TaskId
 from swarmtui.plan.state import State
-from swarmtui.plan.views import DraftView, PlanView, TaskView, VoteView
+from swarmtui.plan.views import DraftView, PlanView, Stall, TaskView, VoteView
 
 __all__ = [
     "AgentState",
@@ -24,6 +24,7 @@ __all__ = [
     "Notice",
     "PlanView",
     "Role",
+    "Stall",
     "SwarmView",
     "TaskView",
     "VoteView",

@@ -13,17 +13,18 @@ import pytest
 
 from swarmtui import cli
 from swarmtui.cli.failure import Terminated
+from swarmtui.cli.observe import as_json_line
 from swarmtui.config import Config
 from swarmtui.plan.ops import Policy
 from swarmtui.plan.state import State
 from swarmtui.swarm import SwarmError
 from swarmtui.swarm.camera import empty
-from swarmtui.view import GossipLine, Notice, PlanView, SwarmView, TaskView
+from swarmtui.view import GossipLine, Notice, PlanView, Stall, SwarmView, TaskView
 
 ROOT = bytes(32)
 
 
-def root(state: State = State.READY, stalled: str = "") -> TaskView:
+def root(state: State = State.READY, stalled: Stall | None = None) -> TaskView:
     return TaskView(
         id=ROOT,
         parent=None,
@@ -47,7 +48,7 @@ def root(state: State = State.READY, stalled: str = "") -> TaskView:
     )
 
 
-def plan(done: bool = False, stalled: tuple[str, ...] = ()) -> PlanView:
+def plan(done: bool = False, stalled: tuple[Stall, ...] = ()) -> PlanView:
     return PlanView(
         id=ROOT,
         title="Plan a party",
@@ -60,7 +61,7 @@ def plan(done: bool = False, stalled: tuple[str, ...] = ()) -> PlanView:
         stalled=stalled,
         counts={"leaves": 1, "done": int(done), "working": int(not done)},
         root=ROOT,
-        tasks={ROOT: root(State.DONE if done else State.READY, stalled[0] if stalled else "")},
+        tasks={ROOT: root(State.DONE if done else State.READY, stalled[0] if stalled else None)},
         started=1_700_000_000.0,
     )
 
@@ -172,19 +173,27 @@ def test_the_file_says_the_form(
 def test_a_stalled_plan_ends_with_3_and_each_reason(
     swarm: type[PlayedSwarm], capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    swarm.script = [plan(stalled=("“Food”: no executor: press e to add one", "“Tea”: 1 scorer, quorum 2"))]
+    food = Stall("“Food”: no executor", "press {add_executor} to add one")
+    tea = Stall("“Tea”: 1 scorer, quorum 2: press on", "press {add_scorer} to add a scorer")
+    swarm.script = [plan(stalled=(food, tea))]
     file = tmp_path / "plan.md"
     assert run("Plan a party", "--export", str(file), "--set", "run.stall_s=1") == 3
     err = capsys.readouterr().err
-    assert "stalled: “Food”: no executor\nstalled: “Tea”: 1 scorer, quorum 2\n" in err
-    assert "press" not in err
+    assert "stalled: “Food”: no executor\nstalled: “Tea”: 1 scorer, quorum 2: press on\n" in err
+    assert "add_" not in err
     assert "**Stalled:** “Food”: no executor\n" in file.read_text()
+
+
+def test_observe_tells_the_reasons_alone() -> None:
+    stalled = plan(stalled=(Stall("no scorer", "press {add_scorer} to add one"),))
+    view = msgspec.structs.replace(empty(Config()), plan=stalled)
+    assert json.loads(as_json_line(view, 0))["plan"]["stalled"] == ["no scorer"]
 
 
 def test_a_stall_that_passes_is_none(swarm: type[PlayedSwarm], monkeypatch: pytest.MonkeyPatch) -> None:
     clock = iter(range(0, 10_000, 50))
     monkeypatch.setattr("swarmtui.cli.run.time.monotonic", lambda: next(clock))
-    stalled = plan(stalled=("no scorer",))
+    stalled = plan(stalled=(Stall("no scorer", "press {add_scorer} to add one"),))
     swarm.script = [stalled, plan(), stalled, plan(), stalled, plan(done=True)]
     assert run("Plan a party", "--set", "run.stall_s=60", "--quiet") == 0
 

@@ -125,7 +125,7 @@ def as_json_line(view: SwarmView, sent: int) -> str:
             "title": plan.title,
             "done": plan.done,
             "paused": plan.paused,
-            "stalled": list(plan.stalled),
+            "stalled": [stall.reason for stall in plan.stalled],
             "counts": dict(plan.counts),
         }
     return json.dumps(facts, ensure_ascii=False)

@@ -144,8 +144,9 @@ def reasons(plan: PlanView) -> list[str]:
     """Why nothing moves: for the whole plan, else for each task that stands still."""
     from swarmtui.plaintext import one_line
 
-    found = list(plan.stalled) or [f"“{t.title}”: {t.stalled}" for t in plan.tasks.values() if t.stalled]
-    return [one_line(reason.partition(": press ")[0]) for reason in found]
+    found = [stall.reason for stall in plan.stalled]
+    found = found or [f"“{task.title}”: {task.stalled.reason}" for task in plan.tasks.values() if task.stalled]
+    return [one_line(reason) for reason in found]
 
 
 def in_words(summary: dict[str, Any]) -> str:

@@ -49,8 +49,8 @@ def to_markdown(
     out = [f"# {inline(plan.title)}", "", _status(plan), ""]
     if plan.detail.strip():
         out += [*block(plan.detail), ""]
-    for reason in plan.stalled:
-        out += [f"**Stalled:** {_without_key(reason)}", ""]
+    for stall in plan.stalled:
+        out += [f"**Stalled:** {inline(stall.reason)}", ""]
     if root.output:
         out += ["## The finished plan", "", *block(root.output), ""]
     if root.children:
@@ -106,15 +106,10 @@ def _remarks(task: TaskView) -> list[str]:
     for note in task.notes:
         said += ["**Note:**", "", *block(note), ""]
     if task.stalled:
-        said += [f"**Stalled:** {_without_key(task.stalled)}", ""]
+        said += [f"**Stalled:** {inline(task.stalled.reason)}", ""]
     elif task.state is not State.DONE and not (task.branch and task.children):
         said += [f"**Open:** {_OPEN.get(task.state, task.state.value)}.", ""]
     return said
-
-
-def _without_key(reason: str) -> str:
-    """A reason without the key that mends it on a screen."""
-    return inline(reason.partition(": press ")[0])
 
 
 _OPEN = {
@@ -199,16 +194,21 @@ def _squeezed(lines: Iterable[str]) -> Iterator[str]:
 
 def to_json(plan: PlanView, agents: Sequence[AgentFacts] = ()) -> str:
     """Return the plan as JSON (docs/export.md describes it): the same facts as the Markdown, ids in hex."""
-    tasks = [_plain(task) for task in _walk(plan)]
-    for task in tasks:
-        task["history"] = [{"at": at, "text": text} for at, text in task["history"]]
     facts: dict[str, Any] = {"format": JSON_FORMAT, **_plain(plan)}
     facts |= {
-        "tasks": tasks,
+        "stalled": [stall.reason for stall in plan.stalled],
+        "tasks": [_plain_task(task) for task in _walk(plan)],
         "agents": [{"name": a.name, "role": a.role, "model": a.model, "ops": a.ops} for a in agents],
     }
     text = json.dumps(facts, ensure_ascii=False, indent=2)
     return text.encode("utf-8", "replace").decode("utf-8") + "\n"  # a lone surrogate would make it unwritable
+
+
+def _plain_task(task: TaskView) -> dict[str, Any]:
+    return _plain(task) | {
+        "stalled": task.stalled.reason if task.stalled else "",
+        "history": [{"at": at, "text": text} for at, text in task.history],
+    }
 
 
 def _plain(view: PlanView | TaskView) -> dict[str, Any]:

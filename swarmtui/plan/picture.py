@@ -75,7 +75,7 @@ class Picture:
         return stale
 
     def _task(self, plan: Plan, task: Task, living: Living) -> TaskView:
-        reason = stall(plan, task, living)
+        stalled = stall(plan, task, living)
         result = task.result
         return TaskView(
             id=task.id,
@@ -86,8 +86,8 @@ class Picture:
             state=task.state,
             branch=not task.leaf,
             children=task.children,
-            stalled=reason,
-            status=f"stalled: {reason}" if reason else self._status(plan, task, living),
+            stalled=stalled,
+            status=f"stalled: {stalled.reason}" if stalled else self._status(plan, task, living),
             holder=self._names(task.holder.author) if task.holder else "",
             since=_since(task),
             output=result.body.output if result and isinstance(result.body, Result) else "",

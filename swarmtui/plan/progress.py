@@ -9,6 +9,7 @@ import msgspec
 
 from .ops import PeerId, TaskId
 from .state import Draft, Plan, State, Task
+from .views import Stall
 
 
 class Living(msgspec.Struct, frozen=True):
@@ -47,43 +48,46 @@ def counts(plan: Plan) -> dict[str, int]:
     return {key: seen[key] for key in keys} | {"ops": plan.ops}
 
 
-def stall(plan: Plan, task: Task, living: Living) -> str:
-    """Why nobody who is alive can move this task, with the key that mends it; '' if somebody can."""
+def stall(plan: Plan, task: Task, living: Living) -> Stall | None:
+    """Why nobody who is alive can move this task; None if somebody can."""
     match task.state:
         case State.OPEN if not living.decomposers:
-            return _nobody(living, *_KEYS)
+            return _nobody(living, *_TURNS)
         case State.DRAFT:
             return _stalled_vote(plan, task, living)
         case State.READY | State.CLAIMED:
             return _stalled_work(task, living)
         case State.FAILED:
-            return f"given back {task.releases} times: press r to try again"
+            times = f"{task.releases} time{'s' if task.releases != 1 else ''}"
+            return Stall(f"given back {times}", "press {retry_task} to try again")
         case _:
-            return ""
+            return None
 
 
-_KEYS = {"decomposer": "d", "scorer": "s", "executor": "e"}
-"""The key that adds one of each role, in the order of their turns at a task."""
+_TURNS = ("decomposer", "scorer", "executor")
+"""The roles, in the order of their turns at a task."""
 
 
-def _nobody(living: Living, *roles: str) -> str:
-    """Which of these roles nobody plays, and the keys that mend it."""
+def _nobody(living: Living, *roles: str) -> Stall:
+    """Which of these roles nobody plays."""
     lacking = [role for role in roles if not getattr(living, f"{role}s")]
-    keys = ", ".join(_KEYS[role] for role in lacking)
-    return f"no {', '.join(lacking)}: press {keys} to add {'one' if len(lacking) == 1 else 'them'}"
+    keys = ", ".join(f"{{add_{role}}}" for role in lacking)
+    return Stall(f"no {', '.join(lacking)}", f"press {keys} to add {'one' if len(lacking) == 1 else 'them'}")
 
 
-def _stalled_vote(plan: Plan, task: Task, living: Living) -> str:
+def _stalled_vote(plan: Plan, task: Task, living: Living) -> Stall | None:
     drafts = [draft for draft in task.drafts.values() if draft.counts and not draft.vetoed]
     need = plan.policy.need
     if any(len(draft.approvals) + len(possible_voters(plan, draft, living)) >= need for draft in drafts):
-        return ""
+        return None
     have = len(living.scorers)
     if plan.policy.scorers:
-        return f"too few of the scorers that the policy names are there, quorum {need}: press Q to change the policy"
+        reason = f"too few of the scorers that the policy names are there, quorum {need}"
+        return Stall(reason, "press {policy} to change the policy")
     if not have and not living.executors:
         return _nobody(living, "scorer", "executor")
-    return f"{have} scorer{'s' if have != 1 else ''}, quorum {need}: press s to add a scorer, or Q to lower the quorum"
+    reason = f"{have} scorer{'s' if have != 1 else ''}, quorum {need}"
+    return Stall(reason, "press {add_scorer} to add a scorer, or {policy} to lower the quorum")
 
 
 def possible_voters(plan: Plan, draft: Draft, living: Living) -> set[PeerId]:
@@ -92,26 +96,26 @@ def possible_voters(plan: Plan, draft: Draft, living: Living) -> set[PeerId]:
     return set(allowed) - {draft.op.author} - set(draft.approvals)
 
 
-def _stalled_work(task: Task, living: Living) -> str:
+def _stalled_work(task: Task, living: Living) -> Stall | None:
     if not living.executors:
         return _nobody(living, "executor")
     if not any(task.step.needs in skills for skills in living.executors.values()):
-        return f"no executor has the skill '{task.step.needs}': press E to add one that has"
-    return ""
+        return Stall(f"no executor has the skill '{task.step.needs}'", "press {form_executor} to add one that has")
+    return None
 
 
-def plan_stalls(plan: Plan, living: Living) -> tuple[str, ...]:
+def plan_stalls(plan: Plan, living: Living) -> tuple[Stall, ...]:
     """Why the whole plan can't go on; empty while something moves, or the plan is done or paused."""
     if plan.done or plan.paused:
         return ()
-    reasons: dict[str, list[str]] = {}
+    found: dict[Stall, list[str]] = {}
     for task in live_tasks(plan):
         if task.state in (State.OPEN, State.DRAFT, State.READY, State.CLAIMED, State.FAILED):
-            reason = stall(plan, task, living)
-            if not reason:
+            here = stall(plan, task, living)
+            if here is None:
                 return ()
-            reasons.setdefault(reason, []).append(task.title)
-    return tuple(f"{_some(titles)}: {reason}" for reason, titles in reasons.items())
+            found.setdefault(here, []).append(task.title)
+    return tuple(Stall(f"{_some(titles)}: {each.reason}", each.remedy) for each, titles in found.items())
 
 
 def _some(titles: list[str]) -> str:

@@ -42,6 +42,15 @@ class DraftView(msgspec.Struct, frozen=True):
     at: float
 
 
+class Stall(msgspec.Struct, frozen=True):
+    """Why nothing moves, and what mends it."""
+
+    reason: str
+    """Says it all by itself; titles and skills in it are other people's words."""
+    remedy: str
+    """Words of ours alone, with the terminal's actions in the places of their keys: 'press {add_scorer} to add one'."""
+
+
 class TaskView(msgspec.Struct, frozen=True):
     """One line of the tree and what the detail panel shows of it."""
 
@@ -54,8 +63,8 @@ class TaskView(msgspec.Struct, frozen=True):
     branch: bool
     """Has, or wants, a split."""
     children: tuple[TaskId, ...]
-    stalled: str
-    """Why nothing moves, with the key that mends it; '' if it isn't stalled."""
+    stalled: Stall | None
+    """Why it doesn't move; None if somebody can move it."""
     status: str
     """The words after the title: 'done 3/3', '2 drafts · 1 of 2 votes', 'ready' …"""
     holder: str
@@ -82,8 +91,8 @@ class PlanView(msgspec.Struct, frozen=True):
     policy: Policy
     paused: bool
     done: bool
-    stalled: tuple[str, ...]
-    """Reasons why the whole plan can't go on; empty while something moves."""
+    stalled: tuple[Stall, ...]
+    """Why the whole plan can't go on; empty while something moves."""
     counts: Mapping[str, int]
     """Keys: leaves, done, working, voting, ready, failed, drafts, ops."""
     root: TaskId

@@ -285,7 +285,7 @@ class Crew:
         if member is None:
             raise SwarmError("that agent lives in another program", "end it there")
         if member.agent is None:
-            raise SwarmError(f"the {member.role} is this program itself", "press q to quit")
+            raise SwarmError(f"the {member.role} is this program itself", "quit to end it")
         if member.state not in ("running", "paused"):
             raise SwarmError(f"{member.name} is {member.state}")
         return member

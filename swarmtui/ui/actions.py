@@ -137,7 +137,7 @@ class Keys:
         )
         self.actions = tuple(replace(a, keys=tuple(_long(key) for key in a.keys)) for a in self.actions)
         self._refuse_doubles()
-        self.by_name = {a.name: a for a in self.actions}
+        self._shown = {action.name: shown(action.keys[0]) for action in self.actions}
 
     def _refuse_doubles(self) -> None:
         taken: dict[tuple[bool, str], str] = {}
@@ -162,7 +162,14 @@ class Keys:
 
     def key(self, name: str) -> str:
         """Return the first key of an action, as people read it."""
-        return shown(self.by_name[name].keys[0])
+        return self._shown[name]
+
+    def fill(self, text: str) -> str:
+        """Put the keys in the places of the actions in a text of ours: "press {quit} to end" → "press q to end".
+
+        Never for words of others: braces in them would be taken for places.
+        """
+        return text.format_map(self._shown)
 
     def footer(self, panel: str, filtering: bool) -> Iterator[Action]:
         """Yield the actions that the footer shows for a panel: what only it has, then the rest in the table's order."""

@@ -8,8 +8,9 @@ from typing import NamedTuple
 from textual.content import Content
 
 from swarmtui.plan.state import State
+from swarmtui.ui.actions import Keys
 from swarmtui.ui.text import DIM, FAINT, age, line
-from swarmtui.view import AgentView, DraftView, TaskView
+from swarmtui.view import AgentView, DraftView, Stall, TaskView
 
 
 class Look(NamedTuple):
@@ -44,10 +45,11 @@ LEGEND: tuple[tuple[Look, str], ...] = (
     (LOOKS[State.READY], "can be claimed by an executor"),
     (LOOKS[State.CLAIMED], "an executor works on it"),
     (LOOKS[State.DONE], "has its result"),
-    (LOOKS[State.FAILED], "given back too often; r tries again"),
+    (LOOKS[State.FAILED], "given back too often; {retry_task} tries again"),
     (VETOED, "ruled out by the operator"),
     (STALLED, "nothing moves; the reason stands beside it"),
 )
+"""For the help, with the names of actions in the places of their keys."""
 
 ROLES: dict[str, tuple[str, str]] = {
     "decomposer": ("D", "$secondary"),
@@ -70,12 +72,16 @@ def draft_look(draft: DraftView) -> Look:
     return Look("✔", "accepted", "$success") if draft.accepted else LOOKS[State.DRAFT]
 
 
-def status(task: TaskView, now: float) -> Content:
+def mended(stall: Stall, keys: Keys) -> str:
+    """Return why nothing moves, and which of the person's keys mends it."""
+    return f"{stall.reason}: {keys.fill(stall.remedy)}"
+
+
+def status(task: TaskView, now: float, keys: Keys) -> Content:
     """Return the words that stand after a task's title."""
     face = look(task)
     if task.stalled:
-        text = task.stalled if task.stalled.startswith("stalled") else f"stalled: {task.stalled}"
-        return line(text, face.colour)
+        return line(f"stalled: {mended(task.stalled, keys)}", face.colour)
     text = task.status or face.word
     if _COUNT.fullmatch(text):
         text = f"done {text}"

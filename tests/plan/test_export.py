@@ -15,7 +15,7 @@ from swarmtui.plan.export import to_json, to_markdown
 from swarmtui.plan.markdown import block, inline
 from swarmtui.plan.ops import Policy
 from swarmtui.plan.state import State
-from swarmtui.plan.views import DraftView, PlanView, TaskView, VoteView
+from swarmtui.plan.views import DraftView, PlanView, Stall, TaskView, VoteView
 
 COMMONMARK = MarkdownIt("commonmark")
 
@@ -70,7 +70,7 @@ def task(number: int, parent: int | None = None, children: tuple[int, ...] = (),
         "state": State.DONE,
         "branch": bool(children),
         "children": tuple(bytes([child]) * 32 for child in children),
-        "stalled": "",
+        "stalled": None,
         "status": "done",
         "holder": "",
         "since": 0.0,
@@ -129,12 +129,12 @@ def tree(text: str = "words", title: str = "Title") -> PlanView:
         task(0, children=(1, 2), output=text, drafts=(draft(text),), history=((5.0, text),), title=title),
         task(1, 0, children=(3, 4), **spots),
         task(2, 0, **spots),
-        task(3, 1, **spots, stalled=text),
+        task(3, 1, **spots, stalled=Stall(text, "press {add_scorer}")),
         task(4, 1, **spots, state=State.READY),
         title=title,
         detail=text,
         operator=text,
-        stalled=(text,),
+        stalled=(Stall(text, "press {add_scorer}"),),
     )
 
 
@@ -226,7 +226,7 @@ def test_a_fence_longer_than_any_inside_closes_what_was_left_open() -> None:
 
 def test_the_document_tells_what_is_open_and_who_decided() -> None:
     markdown = to_markdown(tree("words"), agents=[Agent("ada", "decomposer", "SmolLM2", 12)])
-    assert "**Stalled:** words" in markdown
+    assert markdown.count("**Stalled:** words\n") == 2
     assert "**Open:** nobody has claimed it yet." in markdown
     assert "*After: Title.*" in markdown
     assert "by words: **accepted**, mark 72, 1 approval" in markdown
@@ -252,6 +252,8 @@ def test_json_holds_the_same_facts() -> None:
     assert facts["tasks"][0]["drafts"][0]["votes"][0]["specific"] == 71
     assert facts["tasks"][0]["history"] == [{"at": 5.0, "text": "wörds ?"}]
     assert facts["tasks"][4]["state"] == "done"
+    assert facts["stalled"] == ["wörds ?"] and facts["tasks"][0]["stalled"] == ""
+    assert [t["stalled"] for t in facts["tasks"] if t["stalled"]] == ["wörds ?"]
     assert facts["policy"]["need"] == 2
     assert facts["agents"] == [{"name": "ada", "role": "scorer", "model": "scripted", "ops": 3}]
 

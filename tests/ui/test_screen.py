@@ -12,11 +12,13 @@ from swarmtui.ui.app import SwarmApp
 from swarmtui.ui.screens.main import SMALLEST
 from swarmtui.ui.states import LOOKS
 from swarmtui.ui.widgets.detail import TABS
+from swarmtui.view import Stall
 
 from .driving import NARROW, TINY, WIDE, Driver, drive
 from .sample import FakeSwarm, agent, crew, draft, ident, japan, nothing, notice, plan_of, sayings, task, view_of, vote
 
 HOSTILE = {
+    "braces": "{quit} {0} {nobody.__class__} {{}} {",
     "markup": "[/foo] [red]boo[/] [@click=app.quit]x[/] [link=file:///etc/passwd]y",
     "escapes": "\x1b[2J\x1b]0;owned\x07\x1b[31mred\x1b[0m \x9b5n \x08\x08\x00 end",
     "right to left": "تخطيط رحلة \u202eevil\u202c إلى اليابان",
@@ -51,9 +53,9 @@ def _hostile_view(text: str) -> object:
                 draft(text, text, (text, text), rationale=text, mark=50.0, votes=(vote(text, True, (1, 2, 3), text),)),
             ),
         ),
-        task("b", State.DRAFT, title=text, stalled=text),
+        task("b", State.DRAFT, title=text, stalled=Stall(text, "press {add_scorer}")),
     ]
-    plan = plan_of(tasks, title=text, operator=text, stalled=(text,))
+    plan = plan_of(tasks, title=text, operator=text, stalled=(Stall(text, "press {add_scorer}"),))
     agents = (agent(text, "executor", subject=text, doing=text, model=text, skills=(text,), tail=text, fault=text),)
     agents += (agent(f"{text}2", "scorer", trouble=text),)
     lines = tuple(msgspec.structs.replace(line, text=text) for line in sayings())
@@ -194,7 +196,8 @@ def test_labels_and_warnings() -> None:
         assert "the disk is full" not in shown
         assert "scripted" not in shown
 
-    plan = plan_of(list(japan().tasks.values()), paused=True, stalled=("Nobody scores: press s to add a scorer",))
+    stall = Stall("Nobody scores", "press {add_scorer} to add a scorer")
+    plan = plan_of(list(japan().tasks.values()), paused=True, stalled=(stall,))
     notices = (*map(notice, "abcdefgh"), notice("the disk is full", "error"))
     drive(scenario, view_of(plan, scripted=True, secured=False, machines=2, notices=notices))
 

@@ -68,7 +68,7 @@ class MainScreen(Commands, Screen[None]):
         self.agents = AgentList(keys, now, id="agents")
         self.detail = Detail(keys, now, id="detail")
         self.header = Header()
-        self.notices = NoticeBar()
+        self.notices = NoticeBar(keys)
         self.gossip = Gossip()
         self.key_bar = KeyBar(keys)
         self.panel_tabs = PanelTabs()
@@ -92,8 +92,6 @@ class MainScreen(Commands, Screen[None]):
         yield Container(Static("", id="too-small-text", markup=False), id="too-small")
 
     def on_mount(self) -> None:
-        self.plan_tree.hint = PlanTree.HINT.replace("press n", f"press {self.keys.key('new_goal')}")
-        self.agents.hint = self.agents.hint.replace("press d", f"press {self.keys.key('add_decomposer')}")
         self.filter_input.display = False
         self.plan_tree.border_title = Content("1 Plan")
         self.agents.border_title = Content("2 Agents")

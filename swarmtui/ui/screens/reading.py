@@ -76,7 +76,7 @@ def help_lines(keys: Keys, width: int) -> list[Content]:
     lines.append(Content.styled("Glyphs of tasks", "bold"))
     for face, text in LEGEND:
         head = Content.styled(f"  {face.glyph} {face.word:<15}", face.colour)
-        lines += _beside(head, Content.styled(text, DIM), width)
+        lines += _beside(head, Content.styled(keys.fill(text), DIM), width)
     lines += [Content(""), Content.styled("Letters of agents", "bold")]
     lines.append(
         Content("").join(

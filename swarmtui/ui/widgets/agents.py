@@ -17,7 +17,9 @@ from swarmtui.view import AgentView
 class AgentList(Lines):
     """One line per agent."""
 
-    HINT: ClassVar[str] = "No agents: press d for a decomposer, s for a scorer, e for an executor."
+    HINT: ClassVar[str] = (
+        "No agents: press {add_decomposer} for a decomposer, {add_scorer} for a scorer, {add_executor} for an executor."
+    )
 
     def __init__(self, keys: Keys, now: Callable[[], float], *, id: str | None = None) -> None:
         super().__init__(keys, id=id, classes="panel")

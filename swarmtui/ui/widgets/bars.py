@@ -8,6 +8,7 @@ from textual.widgets import Static
 
 from swarmtui.plaintext import one_line
 from swarmtui.ui.actions import Keys, shown
+from swarmtui.ui.states import mended
 from swarmtui.ui.text import DIM, FAINT, clock, join, line, paragraph, plural, sides, sparkline
 from swarmtui.view import GossipLine, SwarmView, standing
 
@@ -91,8 +92,9 @@ class Header(Bar):
 class NoticeBar(Bar):
     """What a person should know now; hidden when there is nothing."""
 
-    def __init__(self) -> None:
+    def __init__(self, keys: Keys) -> None:
         super().__init__("", id="notices", markup=False)
+        self._keys = keys
         self._texts: list[tuple[str, str]] = []
         self._width, self._rows = 80, 3
 
@@ -105,7 +107,7 @@ class NoticeBar(Bar):
         """Show the gravest notices and why the plan is stalled."""
         order = {"error": 0, "warning": 1, "information": 2}
         texts = [(n.text, n.severity) for n in sorted(view.notices, key=lambda n: order.get(n.severity, 2))]
-        stalls = view.plan.stalled if view.plan else ()
+        stalls = [mended(stall, self._keys) for stall in view.plan.stalled] if view.plan else []
         known = {text for text, _ in texts}
         self._texts = [(text, "warning") for text in stalls if text not in known] + texts
         self._redraw()

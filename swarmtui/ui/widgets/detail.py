@@ -154,6 +154,7 @@ class Detail(Vertical):
     def __init__(self, keys: Keys, now: Callable[[], float], *, id: str | None = None) -> None:
         super().__init__(id=id, classes="panel")
         self.now = now
+        self._keys = keys
         self.page = DetailPage(keys, self.redraw)
         self.tabs = TabBar()
         self.tab = 0
@@ -219,7 +220,7 @@ class Detail(Vertical):
         if self.subject.output:
             labels[3] = "Result ✔"
         self.tabs.show_tabs(labels, self.tab)
-        self.page.show_page(pages.PAGES[self.tab](self.subject, self.plan, width, self.now()))
+        self.page.show_page(pages.PAGES[self.tab](self.subject, self.plan, width, self.now(), self._keys))
 
     def draft(self) -> DraftView | None:
         """Return the draft under the cursor (on the pages Drafts and Votes)."""

@@ -26,6 +26,7 @@ class Lines(ScrollView, can_focus=True):
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {"lines--cursor", "lines--hint"}
     HINT: ClassVar[str] = ""
+    """What stands where no lines are, with the names of actions in the places of their keys."""
 
     class Moved(Message):
         """The cursor stands on another key."""
@@ -48,7 +49,7 @@ class Lines(ScrollView, can_focus=True):
         self._bindings = BindingsMap(keys.list_bindings())
         self.keys: Sequence[Hashable] = ()
         self.cursor = 0
-        self.hint = self.HINT
+        self._hint = keys.fill(self.HINT)
         self._places: dict[Hashable, int] = {}
 
     # What a subclass says
@@ -180,7 +181,7 @@ class Lines(ScrollView, can_focus=True):
         return strips[0] if strips else Strip.blank(width, self.rich_style)
 
     def _hint_line(self, y: int, width: int) -> Strip:
-        lines = Content(self.hint).wrap(max(8, width - 4)) if self.hint else []
+        lines = Content(self._hint).wrap(max(8, width - 4)) if self._hint else []
         top = max(0, (self.size.height - len(lines)) // 3)
         if not top <= y < top + len(lines):
             return Strip.blank(width, self.rich_style)

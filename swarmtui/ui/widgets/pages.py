@@ -9,7 +9,8 @@ from textual.content import Content
 
 from swarmtui.plan.ops import OpId
 from swarmtui.plan.state import State
-from swarmtui.ui.states import APPROVED, REFUSED, ROLES, STALLED, agent_state, draft_look, look, status
+from swarmtui.ui.actions import Keys
+from swarmtui.ui.states import APPROVED, REFUSED, ROLES, STALLED, agent_state, draft_look, look, mended, status
 from swarmtui.ui.text import DIM, FAINT, age, bar, clock, column, join, line, paragraph, plural, sides
 from swarmtui.view import AgentView, DraftView, PlanView, TaskView, VoteView
 
@@ -21,7 +22,7 @@ class Row(NamedTuple):
     group: OpId | None = None
 
 
-Page = Callable[[TaskView, PlanView | None, int, float], list[Row]]
+Page = Callable[[TaskView, PlanView | None, int, float, Keys], list[Row]]
 _BLANK = Row(Content(""))
 
 
@@ -38,18 +39,18 @@ def _field(name: str, text: str, width: int, style: str = "") -> list[Row]:
     return _rows(lines)
 
 
-def task_page(task: TaskView, plan: PlanView | None, width: int, now: float) -> list[Row]:
+def task_page(task: TaskView, plan: PlanView | None, width: int, now: float, keys: Keys) -> list[Row]:
     """What the task is, who has it, what it waits for."""
     face = look(task)
     rows = _rows(paragraph(task.title, width, "bold"))
     words = Content.assemble((f"{face.glyph} {face.word}", face.colour))
-    told = status(task, now)
+    told = status(task, now, keys)
     if told.plain != face.word and not task.stalled:
         shorter = told.plain.removeprefix(face.word).strip(" ·")
         words = Content.assemble(words, "  ", (shorter, DIM))
     rows.append(Row(words))
     if task.stalled:
-        rows += _rows(paragraph(task.stalled, width, STALLED.colour, 2))
+        rows += _rows(paragraph(mended(task.stalled, keys), width, STALLED.colour, 2))
     rows.append(_BLANK)
     rows += _field("about", task.detail, width)
     rows += _field("part of", " › ".join(_path(task, plan)), width, DIM)
@@ -97,10 +98,10 @@ def _draft_head(draft: DraftView, plan: PlanView | None, width: int) -> Content:
     return sides(left, right, width)
 
 
-def drafts_page(task: TaskView, plan: PlanView | None, width: int, now: float) -> list[Row]:
+def drafts_page(task: TaskView, plan: PlanView | None, width: int, now: float, keys: Keys) -> list[Row]:
     """The rival drafts with their steps."""
     if not task.drafts:
-        return _none(_why_no_drafts(task), width)
+        return _none(keys.fill(_why_no_drafts(task)), width)
     rows: list[Row] = []
     for draft in task.drafts:
         rows.append(Row(_draft_head(draft, plan, width), draft.id))
@@ -115,14 +116,14 @@ def drafts_page(task: TaskView, plan: PlanView | None, width: int, now: float) -
 
 def _why_no_drafts(task: TaskView) -> str:
     if task.branch or task.state is State.OPEN:
-        return "No drafts yet: a decomposer drafts next. Press d to add one."
+        return "No drafts yet: a decomposer drafts next. Press {add_decomposer} to add one."
     return "This task isn't split: one executor does it."
 
 
-def votes_page(task: TaskView, plan: PlanView | None, width: int, now: float) -> list[Row]:
+def votes_page(task: TaskView, plan: PlanView | None, width: int, now: float, keys: Keys) -> list[Row]:
     """Who voted how, with marks and critiques."""
     if not task.drafts:
-        return _none(_why_no_drafts(task), width)
+        return _none(keys.fill(_why_no_drafts(task)), width)
     rows: list[Row] = []
     for draft in task.drafts:
         rows.append(Row(_draft_head(draft, plan, width), draft.id))
@@ -150,19 +151,19 @@ def _vote(vote: VoteView, width: int) -> list[Content]:
     return [sides(head, Content.styled(at if head.cell_length + len(at) + 2 <= width else "", FAINT), width), *critique]
 
 
-def result_page(task: TaskView, plan: PlanView | None, width: int, now: float) -> list[Row]:
+def result_page(task: TaskView, plan: PlanView | None, width: int, now: float, keys: Keys) -> list[Row]:
     """The work itself."""
     if not task.output:
         waits = {
             State.CLAIMED: f"{task.holder or 'An executor'} works on it.",
-            State.FAILED: "It failed: press r to try again.",
+            State.FAILED: keys.fill("It failed: press {retry_task} to try again."),
         }
         return _none(f"No result yet. {waits.get(task.state, '')}".strip(), width)
     head = join(("by", DIM), line(task.result_by), (clock(task.since) if task.since else "", DIM), gap=" ")
     return [Row(head), _BLANK, *_rows(paragraph(task.output, width))]
 
 
-def history_page(task: TaskView, plan: PlanView | None, width: int, now: float) -> list[Row]:
+def history_page(task: TaskView, plan: PlanView | None, width: int, now: float, keys: Keys) -> list[Row]:
     """What happened, oldest first."""
     if not task.history:
         return _none("Nothing has happened yet.", width)

@@ -19,11 +19,12 @@ from swarmtui.view import PlanView, TaskView
 class PlanTree(Lines):
     """Tasks with their state; finished branches fold by themselves, until the person unfolds them."""
 
-    HINT: ClassVar[str] = "No plan yet: press n and give the swarm a goal."
+    HINT: ClassVar[str] = "No plan yet: press {new_goal} and give the swarm a goal."
 
     def __init__(self, keys: Keys, now: Callable[[], float], *, id: str | None = None) -> None:
         super().__init__(keys, id=id, classes="panel")
         self.now = now
+        self._own_keys = keys
         self.plan: PlanView | None = None
         self.filter = ""
         self.matches: frozenset[TaskId] = frozenset()
@@ -154,4 +155,4 @@ class PlanTree(Lines):
         if self.filter and task.id in self.matches:
             title = title.stylize("underline")
         left = Content.assemble(("  " * task.depth + arrow, FAINT), (face.glyph, face.colour), " ", title)
-        return sides(left, join(status(task, self.now())), width - 1, 0.45)
+        return sides(left, join(status(task, self.now(), self._own_keys)), width - 1, 0.45)
