@@ -243,7 +243,7 @@ class Agent:
 
     async def _do(self, job: Job) -> None:
         self._current, self._dropped_for = job, ""
-        trouble = remedy = ""
+        trouble = ""
         with trio.CancelScope() as self._scope:
             try:
                 if job.hesitate_s:
@@ -253,24 +253,24 @@ class Agent:
                     self.show(job.doing, job.task.title)
                     await job.run()
             except ModelError as error:
-                trouble, remedy = str(error) or type(error).__name__, error.remedy
+                trouble = str(error) or type(error).__name__
+                self.status.trouble = f"{trouble}: {error.remedy}" if error.remedy else trouble
                 log.warning("%s (%s) failed at %s: %s", self.settings.name, self.role, job.doing, trouble)
             except Exception as error:
                 log.exception("%s (%s) failed at %s", self.settings.name, self.role, job.doing)
-                trouble = f"{type(error).__name__}: {error}"
+                self.status.trouble = trouble = f"{type(error).__name__}: {error}"
         self._current = None
         if self.account is not None:
             self.account.dropped()  # what wasn't said by now never will be
         self.status.tail, self.status.tokens_per_second = "", 0.0
         why = self._dropped_for if self._scope.cancelled_caught else ""
         with trio.move_on_after(self.settings.leave_s):
-            await self._after(job, trouble, remedy, why)
+            await self._after(job, trouble, why)
 
-    async def _after(self, job: Job, trouble: str, remedy: str, why: str) -> None:
+    async def _after(self, job: Job, trouble: str, why: str) -> None:
         try:
             if trouble:
                 self._count_failure(job.key)
-                self.status.trouble = f"{trouble}: {remedy}" if remedy else trouble
                 await self.failed(job, trouble)
             elif why:
                 await self.dropped(job, why)

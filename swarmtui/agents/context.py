@@ -8,6 +8,9 @@ from typing import TypeAlias
 from swarmtui.plan.ops import Note, Result, Steer
 from swarmtui.plan.state import Plan, Task
 
+from .prompting import as_clause
+from .wording import cut, one_line
+
 Part: TypeAlias = tuple[str, str]
 """A task's title and its result."""
 
@@ -31,6 +34,19 @@ def split_of(plan: Plan, task: Task) -> list[Task]:
 def siblings(plan: Plan, task: Task) -> list[Task]:
     """The other steps of the same split, in order."""
     return [other for other in split_of(plan, task) if other is not task]
+
+
+def places(plan: Plan, task: Task, room: int) -> dict[str, str]:
+    """What the prompts about a task have in common, by the names of its places in them, in about `room` characters."""
+    above = ancestors(plan, task)
+    return {
+        "goal": one_line(plan.goal.title) if above else "",
+        "path": cut(" › ".join(one_line(item.title) for item in above[1:]), room // 6),
+        "split": cut("; ".join(one_line(item.title) for item in split_of(plan, task)), room // 6),
+        "notes": cut(" ".join(one_line(note) for note in notes(plan, task)), room // 6),
+        "title": one_line(task.title),
+        "task": as_clause(task.title),
+    }
 
 
 def awaited(plan: Plan, task: Task) -> bool:

@@ -13,7 +13,7 @@ from swarmtui.plan.state import Draft, Plan, Task
 from . import context, drafts
 from .drafts import Checks
 from .gathering import Gatherer
-from .prompting import Angle, Example, as_clause, fill, is_small, listed, split_schema
+from .prompting import Angle, Example, fill, is_small, listed, split_schema
 from .ranking import standing, verdicts
 from .settings import AgentSettings, room_of
 from .wording import cut, one_line
@@ -162,16 +162,10 @@ class Drafter:
     def _values(self, order: Order, checks: Checks) -> dict[str, str]:
         plan, task, angle = order.plan, order.task, order.angle
         room = self._settings.context_chars or room_of(self._model)
-        above = context.ancestors(plan, task)
         low, high = plan.policy.fan_out
-        return {
-            "goal": one_line(plan.goal.title) if above else "",
-            "path": cut(" › ".join(one_line(item.title) for item in above[1:]), room // 6),
-            "split": cut("; ".join(one_line(item.title) for item in context.split_of(plan, task)), room // 6),
-            "notes": cut(" ".join(one_line(note) for note in context.notes(plan, task)), room // 6),
-            "detail": cut(one_line(task.step.detail or (plan.goal.detail if not above else "")), room // 4),
-            "title": one_line(task.title),
-            "task": as_clause(task.title),
+        detail = task.step.detail or (plan.goal.detail if task.parent is None else "")
+        return context.places(plan, task, room) | {
+            "detail": cut(one_line(detail), room // 4),
             "low": str(low),
             "high": str(high),
             "hint": angle.hint,

@@ -12,7 +12,7 @@ from swarmtui.plan.state import Plan, Task
 from . import context, results
 from .digest import digest
 from .points import Pointer
-from .prompting import as_clause, fill, is_small, sections
+from .prompting import fill, is_small, sections
 from .results import Checks, append, finish, left_out
 from .settings import AgentSettings, room_of
 from .wording import cut, one_line
@@ -65,7 +65,6 @@ class Worker:
         checks = Checks.of(plan, task, self._settings.prompts)
         parts = context.dependencies(plan, task)
         values = self._values(plan, task, room) | {
-            "split": cut("; ".join(one_line(item.title) for item in context.split_of(plan, task)), room // 6),
             "results": "\n" + sections(parts, room // 2) if parts else "",
             "skill": task.step.needs if len(plan.policy.skills) > 1 else "",
         }
@@ -144,15 +143,9 @@ class Worker:
         return most
 
     def _values(self, plan: Plan, task: Task, room: int) -> dict[str, str]:
-        above = context.ancestors(plan, task)
         language = self._settings.prompts.language(f"{plan.goal.title} {task.title}")
-        return {
-            "goal": one_line(plan.goal.title) if above else "",
-            "path": cut(" › ".join(one_line(item.title) for item in above[1:]), room // 6),
-            "notes": cut(" ".join(one_line(note) for note in context.notes(plan, task)), room // 6),
+        return context.places(plan, task, room) | {
             "detail": cut(one_line(task.step.detail), room // 4),
-            "title": one_line(task.title),
-            "task": as_clause(task.title),
             "language": language.ask,
         }
 

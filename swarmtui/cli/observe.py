@@ -134,10 +134,11 @@ def as_json_line(view: SwarmView, sent: int) -> str:
 def snapshot(view: SwarmView) -> str:
     """A picture as text: a line about the swarm, then the tree."""
     from swarmtui.cli.running import headline
+    from swarmtui.plan.narrative import plural
 
     heard = "complete" if view.complete else "still filling"
     lines = [f"joins at {address}" for address in view.addresses]
-    ops, peers = (f"{n} {what}{'' if n == 1 else 's'}" for n, what in ((view.ops, "op"), (view.peers, "peer")))
+    ops, peers = plural(view.ops, "op"), plural(view.peers, "peer")
     lines += [f"{ops}, {heard}, fingerprint {view.fingerprint[:16]}, {peers}: {headline(view)}"]
     if view.plan is not None:
         lines += _tree(view.plan, view.plan.root, 1)

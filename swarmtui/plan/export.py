@@ -10,6 +10,7 @@ from typing import Any, Protocol
 import msgspec
 
 from .markdown import block, inline
+from .narrative import plural
 from .state import State
 from .views import DraftView, PlanView, TaskView
 
@@ -139,7 +140,7 @@ def _appendix(plan: PlanView, agents: Sequence[AgentFacts]) -> Iterator[str]:
         yield from ("**Agents**", "")
         for agent in agents:
             model = f", {inline(agent.model)}" if agent.model else ""
-            yield f"- {inline(agent.name)}: {inline(agent.role)}{model}, {_count(agent.ops, 'op')}"
+            yield f"- {inline(agent.name)}: {inline(agent.role)}{model}, {plural(agent.ops, 'op')}"
         yield ""
 
 
@@ -148,7 +149,7 @@ def _draft(draft: DraftView) -> Iterator[str]:
     mark = "no marks" if draft.mark is None else f"mark {draft.mark:.0f}"
     angle = f"“{inline(draft.angle)}” " if draft.angle.strip() else ""
     refined = ", refined from another" if draft.refines else ""
-    yield f"- {angle}by {inline(draft.author)}{refined}: **{verdict}**, {mark}, {_count(draft.approvals, 'approval')}"
+    yield f"- {angle}by {inline(draft.author)}{refined}: **{verdict}**, {mark}, {plural(draft.approvals, 'approval')}"
     if draft.rationale.strip():
         yield f"  - Why: {inline(draft.rationale)}"
     yield f"  - Steps: {'; '.join(inline(step) for step in draft.steps)}"
@@ -166,10 +167,6 @@ def _walk(plan: PlanView) -> Iterator[TaskView]:
         task = plan.tasks[stack.pop()]
         yield task
         stack.extend(reversed(task.children))
-
-
-def _count(number: int, thing: str) -> str:
-    return f"{number} {thing}{'' if number == 1 else 's'}"
 
 
 def _time(at: float) -> str:

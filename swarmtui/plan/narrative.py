@@ -72,7 +72,7 @@ def sentence(op: Op, plan: Plan, names: Names, find: Find) -> str:
         case Release(reason=reason):
             return f"{who} gave back {about}{': ' + reason if reason else ''}"
         case Result(output=output):
-            return f"{who} finished {about} ({words(len(output.split()))})"
+            return f"{who} finished {about} ({plural(len(output.split()), 'word')})"
         case Steer(act=act):
             return f"{who} {_decision(act, about, find)}"
         case _:
@@ -97,9 +97,9 @@ def _decision(act: Act, about: str, find: Find) -> str:
             return "decided something that this version doesn't know"
 
 
-def words(count: int) -> str:
-    """A count of words, in words."""
-    return f"{count} word{'s' if count != 1 else ''}"
+def plural(count: int, thing: str) -> str:
+    """So many of a thing: '1 vote', '2 votes'."""
+    return f"{count} {thing}{'' if count == 1 else 's'}"
 
 
 def quoted(angle: str) -> str:

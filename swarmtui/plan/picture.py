@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from .clock import to_seconds
-from .narrative import Find, Names, history
+from .narrative import Find, Names, history, plural
 from .ops import Note, OpId, PeerId, Proposal, Result, TaskId, Vote
 from .progress import Living, counts, live_tasks, plan_stalls, stall
 from .state import Draft, Plan, State, Task
@@ -105,8 +105,7 @@ class Picture:
                 return "no draft yet"
             case State.DRAFT:
                 best = max((len(draft.approvals) for draft in task.drafts.values() if not draft.vetoed), default=0)
-                drafts = len(task.drafts)
-                return f"{drafts} draft{'s' if drafts != 1 else ''} · {best} of {plan.policy.need} votes"
+                return f"{plural(len(task.drafts), 'draft')} · {best} of {plan.policy.need} votes"
             case State.CLAIMED if task.holder:
                 name = self._names(task.holder.author)
                 return name if task.holder.author in living.executors else f"{name} is silent"

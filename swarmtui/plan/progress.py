@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 
 import msgspec
 
+from .narrative import plural
 from .ops import PeerId, TaskId
 from .state import Draft, Plan, State, Task
 from .views import Stall
@@ -58,8 +59,7 @@ def stall(plan: Plan, task: Task, living: Living) -> Stall | None:
         case State.READY | State.CLAIMED:
             return _stalled_work(task, living)
         case State.FAILED:
-            times = f"{task.releases} time{'s' if task.releases != 1 else ''}"
-            return Stall(f"given back {times}", "press {retry_task} to try again")
+            return Stall(f"given back {plural(task.releases, 'time')}", "press {retry_task} to try again")
         case _:
             return None
 
@@ -86,7 +86,7 @@ def _stalled_vote(plan: Plan, task: Task, living: Living) -> Stall | None:
         return Stall(reason, "press {policy} to change the policy")
     if not have and not living.executors:
         return _nobody(living, "scorer", "executor")
-    reason = f"{have} scorer{'s' if have != 1 else ''}, quorum {need}"
+    reason = f"{plural(have, 'scorer')}, quorum {need}"
     return Stall(reason, "press {add_scorer} to add a scorer, or {policy} to lower the quorum")
 
 

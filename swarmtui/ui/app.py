@@ -23,6 +23,7 @@ from textual.notifications import SeverityLevel
 from swarmtui import paths
 from swarmtui.goals import parse_goal
 from swarmtui.plaintext import many_lines
+from swarmtui.plan.narrative import plural
 from swarmtui.ui import colours
 from swarmtui.ui.actions import Keys
 from swarmtui.ui.door import ScreenConfig, SwarmDoor, sentence
@@ -34,7 +35,6 @@ from swarmtui.ui.screens.main import MainScreen
 from swarmtui.ui.screens.picker import ModelPicker
 from swarmtui.ui.screens.window import Window
 from swarmtui.ui.states import busy
-from swarmtui.ui.text import plural
 from swarmtui.view import ModelChoice
 
 LOG = logging.getLogger(__name__)

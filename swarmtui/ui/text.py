@@ -90,8 +90,3 @@ def bar(mark: float, width: int = 8) -> Content:
     """Draw a mark from 0 to 100 as a bar."""
     full = max(0, min(width, round(mark / 100 * width)))
     return Content.assemble(("█" * full, "$secondary"), ("░" * (width - full), FAINT))
-
-
-def plural(count: int, word: str) -> str:
-    """Return '1 vote', '2 votes'."""
-    return f"{count} {word}{'' if count == 1 else 's'}"

@@ -13,6 +13,7 @@ from swarmtui.files import WriteError, write_whole
 from swarmtui.goals import parse_goal
 from swarmtui.plaintext import clean
 from swarmtui.plan.export import to_json, to_markdown
+from swarmtui.plan.narrative import plural
 from swarmtui.plan.ops import MAX_TEXT, AnyAct, Note, Pause, Pick, Retry, SetPolicy, Veto
 from swarmtui.plan.state import State
 from swarmtui.ui.screens import forms
@@ -22,7 +23,6 @@ from swarmtui.ui.screens.picker import ModelPicker
 from swarmtui.ui.screens.reading import GossipLog, Help
 from swarmtui.ui.screens.window import T, Window
 from swarmtui.ui.states import busy
-from swarmtui.ui.text import plural
 from swarmtui.view import AgentView, ModelChoice, PlanView, Role, SwarmView, TaskView
 
 if TYPE_CHECKING:

@@ -12,9 +12,10 @@ from textual.geometry import Size
 from textual.screen import Screen
 from textual.widgets import Input, Static
 
+from swarmtui.plan.narrative import plural
 from swarmtui.ui.actions import PANELS, Keys, Panel
 from swarmtui.ui.screens.commands import Commands
-from swarmtui.ui.text import DIM, plural
+from swarmtui.ui.text import DIM
 from swarmtui.ui.widgets.agents import AgentList
 from swarmtui.ui.widgets.bars import Bar, Gossip, Header, KeyBar, NoticeBar
 from swarmtui.ui.widgets.detail import Detail

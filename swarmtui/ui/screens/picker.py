@@ -16,8 +16,9 @@ from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
 from swarmtui.plaintext import many_lines, one_line
+from swarmtui.plan.narrative import plural
 from swarmtui.ui.screens.window import Window
-from swarmtui.ui.text import DIM, FAINT, column, line, plural, sides
+from swarmtui.ui.text import DIM, FAINT, column, line, sides
 from swarmtui.ui.widgets.entries import LineEntry
 from swarmtui.view import ModelChoice
 

@@ -7,9 +7,10 @@ from textual.geometry import Size
 from textual.widgets import Static
 
 from swarmtui.plaintext import one_line
+from swarmtui.plan.narrative import plural
 from swarmtui.ui.actions import Keys, shown
 from swarmtui.ui.states import mended
-from swarmtui.ui.text import DIM, FAINT, clock, join, line, paragraph, plural, sides, sparkline
+from swarmtui.ui.text import DIM, FAINT, clock, join, line, paragraph, sides, sparkline
 from swarmtui.view import GossipLine, SwarmView, standing
 
 _KINDS = {

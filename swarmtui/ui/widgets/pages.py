@@ -7,11 +7,12 @@ from typing import NamedTuple
 
 from textual.content import Content
 
+from swarmtui.plan.narrative import plural
 from swarmtui.plan.ops import OpId
 from swarmtui.plan.state import State
 from swarmtui.ui.actions import Keys
 from swarmtui.ui.states import APPROVED, REFUSED, ROLES, STALLED, agent_state, draft_look, look, mended, status
-from swarmtui.ui.text import DIM, FAINT, age, bar, clock, column, join, line, paragraph, plural, sides
+from swarmtui.ui.text import DIM, FAINT, age, bar, clock, column, join, line, paragraph, sides
 from swarmtui.view import AgentView, DraftView, PlanView, TaskView, VoteView
 
 
