@@ -193,7 +193,8 @@ class SwarmApp(App[int]):
         loop = asyncio.get_running_loop()
         try:
             loop.add_signal_handler(signal.SIGTERM, self.leave, SIGTERM_EXIT)
-            loop.add_signal_handler(signal.SIGHUP, self._hang_up)
+            # Not by the loop: it may stand still by then, waiting for Textual's dead writer.
+            signal.signal(signal.SIGHUP, lambda *_: self._hang_up())
             loop.add_signal_handler(signal.SIGINT, self.action_interrupt)
         except (NotImplementedError, RuntimeError, ValueError):  # no signals on this system, or not the main thread
             LOG.info("signals can't be watched here")
