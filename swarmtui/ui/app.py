@@ -211,7 +211,7 @@ class SwarmApp(App[int]):
                 if self._begun:
                     self.swarm.stop(STOP_S)
             finally:
-                logging.shutdown()
+                # Not logging.shutdown: it flushes stderr, too, where the writer may stand. Logs are flushed by line.
                 os._exit(SIGHUP_EXIT)
 
         if not self._leaving:
