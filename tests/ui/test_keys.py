@@ -152,6 +152,17 @@ def test_a_draft_that_is_out_of_sight_is_not_picked() -> None:
     drive(scenario, view_of(japan()), NARROW)
 
 
+def test_a_draft_that_is_out_of_sight_is_not_picked_before_that_is_laid_out_either() -> None:
+    async def scenario(d: Driver) -> None:
+        await d.press(*(["down"] * 5), "a")
+        d.app.main.go_to("plan")
+        d.app.main.action_pick_draft()
+        assert d.swarm.asked == []
+        assert d.app.main.panel == "detail"
+
+    drive(scenario, view_of(japan()), NARROW)
+
+
 def test_retry_asks_before_it_throws_a_result_away() -> None:
     async def scenario(d: Driver) -> None:
         await d.press("down", "down", "r")

@@ -47,6 +47,8 @@ class Commands(DOMNode):
         detail: Detail
 
         def go_to(self, name: Panel) -> None: ...
+        @property
+        def detail_in_sight(self) -> bool: ...
         def action_end_filter(self) -> None: ...
 
     @property
@@ -138,7 +140,7 @@ class Commands(DOMNode):
         if plan is None or task is None:
             return
         # A draft that is out of sight isn't meant.
-        draft = self.detail.draft() if self.detail.size else None
+        draft = self.detail.draft() if self.detail_in_sight else None
         if draft is not None:
             self._steer(plan, act(proposal=draft.id))
         elif not task.drafts:

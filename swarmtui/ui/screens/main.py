@@ -219,6 +219,11 @@ class MainScreen(Commands, Screen[None]):
 
     _last_panel: Panel = "plan"
 
+    @property
+    def detail_in_sight(self) -> bool:
+        """Whether the detail is shown: by what was chosen, since the next key may come before it's laid out."""
+        return not self.has_class("-narrow") or self._last_panel == "detail"
+
     def action_panel_1(self) -> None:
         self.go_to("plan")
 
