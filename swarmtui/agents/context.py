@@ -26,23 +26,36 @@ def ancestors(plan: Plan, task: Task) -> list[Task]:
     return found[::-1]
 
 
-def split_of(plan: Plan, task: Task) -> list[Task]:
-    """The steps of the split that a task is of, in order, itself among them; none for the root."""
-    return [] if task.parent is None else [plan.tasks[child] for child in plan.tasks[task.parent].children]
+def steps_of(plan: Plan, branch: Task) -> list[Task]:
+    """The steps of a branch's split, in order."""
+    return [plan.tasks[child] for child in branch.children]
 
 
 def siblings(plan: Plan, task: Task) -> list[Task]:
-    """The other steps of the same split, in order."""
-    return [other for other in split_of(plan, task) if other is not task]
+    """The other steps of the same split, in order; none for the root."""
+    return (
+        [] if task.parent is None else [other for other in steps_of(plan, plan.tasks[task.parent]) if other is not task]
+    )
+
+
+def split_places(plan: Plan, branch: Task, room: int) -> dict[str, str]:
+    """What prompts say of a branch's split, by the names of its places in them, in about a third of `room` characters.
+
+    Its steps' prompts and that of its merge begin with it: a model reads it once.
+    """
+    above = [*ancestors(plan, branch), branch]
+    return {
+        "goal": one_line(plan.goal.title),
+        "path": cut(" › ".join(one_line(item.title) for item in above[1:]), room // 6),
+        "split": cut("; ".join(one_line(step.title) for step in steps_of(plan, branch)), room // 6),
+    }
 
 
 def places(plan: Plan, task: Task, room: int) -> dict[str, str]:
     """What the prompts about a task have in common, by the names of its places in them, in about `room` characters."""
-    above = ancestors(plan, task)
+    whole = dict.fromkeys(("goal", "path", "split"), "")
     return {
-        "goal": one_line(plan.goal.title) if above else "",
-        "path": cut(" › ".join(one_line(item.title) for item in above[1:]), room // 6),
-        "split": cut("; ".join(one_line(item.title) for item in split_of(plan, task)), room // 6),
+        **(whole if task.parent is None else split_places(plan, plan.tasks[task.parent], room)),
         "notes": cut(" ".join(one_line(note) for note in notes(plan, task)), room // 6),
         "title": one_line(task.title),
         "task": as_clause(task.title),
@@ -76,8 +89,9 @@ def dependencies(plan: Plan, task: Task) -> list[Part]:
     """Title and outcome of each task that this one, or what it's part of, comes after."""
     seen: dict[bytes, None] = {}
     for item in [*ancestors(plan, task), task]:
-        seen.update(dict.fromkeys(item.after))
-    return [part for other in seen if other in plan.tasks for part in outcome(plan, plan.tasks[other])]
+        # In the order of the split, as in its merge: what a draft gave has any.
+        seen.update(dict.fromkeys(step.id for step in siblings(plan, item) if step.id in item.after))
+    return [part for other in seen for part in outcome(plan, plan.tasks[other])]
 
 
 def outcome(plan: Plan, task: Task) -> list[Part]:

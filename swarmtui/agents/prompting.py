@@ -137,7 +137,7 @@ _PLACES: dict[str, dict[str, frozenset[str]]] = {
     | {"system": frozenset({"examples"})},
     "executor": dict.fromkeys(
         ("work", "merge", "missing", "wrong", "small_work", "small_merge", "given_task"),
-        _COMMON | {"split", "results", "skill", "parts", "titles", "missing", "faults"},
+        _COMMON | {"split", "results", "skill", "titles", "missing", "faults"},
     ),
     "languages": dict.fromkeys(("small", "small_work", "small_merge"), _COMMON | {"titles", "results"})
     | {"usual": frozenset({"task"})},
@@ -189,6 +189,9 @@ class Prompts:
         found = language_of(title, self.languages, text)
         return self.languages[0] if not found.name and text.isascii() else found
 
+
+LEAST_QUOTED = 80
+"""Characters of a result that are told at least, however many there are."""
 
 FILES = ("angles", "decomposer", "executor", "languages", "scorer")
 _Form = TypeVar("_Form", DrafterPrompts, ScorerPrompts, ExecutorPrompts, _Angles, _Languages)
@@ -279,14 +282,16 @@ def listed(texts: Iterable[str]) -> str:
 
 
 def sections(parts: Sequence[tuple[str, str]], room: int) -> str:
-    """Titles with their texts, shortened alike so that all fit into about `room` characters."""
-    if not parts:
-        return ""
-    share = max(80, room // len(parts) - 40)
-    spare = sum(max(0, share - len(text)) for _, text in parts)
-    long = sum(len(text) > share for _, text in parts)
-    share += spare // long if long else 0
-    return "\n\n".join(f"{one_line(title)}:\n{cut(text, share)}" for title, text in parts)
+    """Titles with their texts, of which long ones are cut to the same length, so that all fit into about `room`
+    characters.
+
+    That length is halved until it fits: what is told of the first parts mostly stays the same when others join them, so
+    a model that has read it needn't again.
+    """
+    most = room
+    while most > 2 * LEAST_QUOTED and sum(min(len(text), most) + 40 for _, text in parts) > room:
+        most //= 2
+    return "\n\n".join(f"{one_line(title)}:\n{cut(text, most)}" for title, text in parts)
 
 
 _SIZE = re.compile(r"(?<![\w.])(\d+(?:\.\d+)?)\s*([mb])(?![a-z])", re.IGNORECASE)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 
 from swarmtui.plan.ops import MAX_OUTPUT
 from swarmtui.plan.state import Plan, Task
 
 from . import context
-from .prompting import Prompts
+from .prompting import ExecutorPrompts, Prompts
 from .prose import items_of, plain, starts_with, unmarked
 from .tongues import Language, is_foreign
 from .wording import clean, covered, cut, is_whole, one_line, shared, to_last_sentence, without_loops, words
@@ -72,9 +73,10 @@ class Checks:
         return [line for text in self.others for line in map(unmarked, text.split("\n")) if len(words(line)) > 2]
 
     def plain(self, text: str) -> str:
-        """An answer without what a model says around it."""
+        """An answer without what a model says around it, or echoes of its instructions."""
         executor = self.prompts.executor
-        return plain(text, executor.openers, executor.closers, self.title)
+        own = [line for line in text.split("\n") if not line.strip().casefold().startswith(_labels(executor))]
+        return plain("\n".join(own), executor.openers, executor.closers, self.title)
 
     def faults(self, text: str) -> list[str]:
         """What is wrong with a result by plain looking, in words; empty if nothing."""
@@ -126,6 +128,14 @@ class Checks:
             if len(words(bare) - words(self.told)) >= 3:
                 kept.append(bare)
         return " ".join(kept[:INTRODUCTION])
+
+
+@cache
+def _labels(prompts: ExecutorPrompts) -> tuple[str, ...]:
+    """How lines of the instructions begin, if by more than a word: nobody else's text begins so."""
+    lines = "\n".join((prompts.work, prompts.merge, prompts.missing, prompts.wrong)).split("\n")
+    heads = [line.split("$")[0].strip().casefold() for line in lines]
+    return tuple(head for head in heads if " " in head)
 
 
 def finish(text: str, was_cut: bool, note: str, limit: int = MAX_OUTPUT) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from swarmtui.llm.model import Model, ModelError, Purpose, Request, Urgency
@@ -65,7 +65,7 @@ class Worker:
         checks = Checks.of(plan, task, self._settings.prompts)
         parts = context.dependencies(plan, task)
         values = self._values(plan, task, room) | {
-            "results": "\n" + sections(parts, room // 2) if parts else "",
+            "results": _quoted(parts, room),
             "skill": task.step.needs if len(plan.policy.skills) > 1 else "",
         }
         facts: dict[str, Any] = {
@@ -104,7 +104,8 @@ class Worker:
         checks = Checks.of(plan, task, self._settings.prompts)
         parts = context.parts_of(plan, task)
         values = self._values(plan, task, room) | {
-            "parts": sections(parts, room * 2 // 3),
+            **context.split_places(plan, task, room),
+            "results": _quoted(parts, room),
             "titles": cut("; ".join(title for title, _ in parts), room // 6),
             "missing": "",
         }
@@ -165,3 +166,8 @@ class Worker:
             priority=Urgency.AWAITED if purpose == "merge" or context.awaited(plan, task) else Urgency.WORK,
             facts=facts,
         )
+
+
+def _quoted(parts: Sequence[context.Part], room: int) -> str:
+    """Results as prompts tell them, in about half of the room: alike to those who build on them and who merge them."""
+    return "\n" + sections(parts, room // 2) if parts else ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from pathlib import Path
 
 import pytest
@@ -98,6 +99,16 @@ def test_long_parts_are_shortened_alike_and_short_ones_not() -> None:
     assert "A:\nshort" in text
     assert len(text) < 1200
     assert text.count("b") > 200
+
+
+def test_parts_that_join_others_leave_what_is_told_of_those_as_it_was() -> None:
+    parts = [(f"Part {number}", f"{number}" * 300) for number in range(12)]
+    texts = [sections(parts[:count], 2_400) for count in range(1, 13)]
+    breaks = [before for before, after in itertools.pairwise(texts) if not after.startswith(before)]
+    assert len(breaks) == 1
+    assert all(len(text) <= 2_400 for text in texts)
+    # Not even the least that is told of each fits.
+    assert all(f"{number}" * 80 in sections(parts, 100) for number in range(10))
 
 
 @pytest.mark.parametrize(

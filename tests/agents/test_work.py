@@ -81,6 +81,29 @@ async def test_what_two_steps_have_in_common_stands_first_so_that_a_model_reads_
     assert all(each in shared for each in ("Open a bakery", "Rent a shop", "Buy an oven"))
 
 
+async def test_a_merge_begins_as_the_prompt_of_the_last_step_so_that_a_model_reads_the_results_once() -> None:
+    plan, _, oven = bakery()
+    (bread, cakes) = making.accept(plan, making.draft(plan, task=oven, titles=["Bread", "Cakes"]), oven)
+    oven.leaf = False
+    cakes.after = (bread.id,)
+    making.result(bread, "Rye, wheat and spelt.\nNothing sweet.")
+    asked = []
+    for step in (cakes, oven):
+        model = Told(GOOD, GOOD)
+        await work(model, plan, step)
+        asked.append(model.requests[0].prompt)
+        making.result(cakes, "Apple and plum.")
+    shared = asked[0][: shared_length(asked[0], asked[1])]
+    assert all(each in shared for each in ("Open a bakery", "Buy an oven", "Bread; Cakes", "Rye, wheat and spelt."))
+    assert "Apple and plum." in asked[1]
+
+
+async def test_echoes_of_the_instructions_are_no_result() -> None:
+    plan, _, oven = bakery()
+    model = Told(f"Your step: Buy an oven\n{GOOD}\n An earlier answer was refused: it is empty")
+    assert await work(model, plan, oven) == GOOD
+
+
 @pytest.mark.parametrize(
     ("bad", "fault"),
     [

@@ -38,6 +38,7 @@ import trio
 
 from swarmtui.llm import models, swift
 from swarmtui.llm.client import EngineModel
+from swarmtui.llm.engine_cache import shared
 from swarmtui.llm.machine import EngineSettings, physical_cores
 from swarmtui.llm.model import Likelihood, Request
 from swarmtui.llm.process import environment
@@ -63,6 +64,13 @@ def recorded() -> list[Request]:
     """What was recorded. Which file, and how much of it, the processes of the contestants find in their environment."""
     data = json.loads(Path(__file__).with_name(f"engine_{os.environ[REQUESTS]}.json").read_text("utf-8"))
     return [msgspec.convert(each, Request) for each in data][: int(os.environ[MOST])]
+
+
+def least() -> float:
+    """What share of the steady state's prompts (in characters) no cache could spare: no earlier one began with it."""
+    prompts = [f"{each.system}\0{each.prompt}" for each in recorded()]
+    known = [max(shared(text, other) for other in prompts[:i]) for i, text in enumerate(prompts) if i >= WARM]
+    return 1 - sum(known) / sum(map(len, prompts[WARM:]))
 
 
 class Tally:
@@ -315,6 +323,7 @@ def table(results: dict[str, list[dict[str, Any]]]) -> str:
     for name, rounds in results.items():
         if summed(rounds, "steady")["cached"]:
             rows += ["", f"Evaluated, {name}: {by_kind(rounds)}"]
+    rows += ["", f"No cache could do with less than {least():.0%} of the prompts: the rest is new."]
     return "\n".join(rows)
 
 
