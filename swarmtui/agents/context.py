@@ -33,9 +33,9 @@ def steps_of(plan: Plan, branch: Task) -> list[Task]:
 
 def siblings(plan: Plan, task: Task) -> list[Task]:
     """The other steps of the same split, in order; none for the root."""
-    return (
-        [] if task.parent is None else [other for other in steps_of(plan, plan.tasks[task.parent]) if other is not task]
-    )
+    if task.parent is None:
+        return []
+    return [other for other in steps_of(plan, plan.tasks[task.parent]) if other is not task]
 
 
 def split_places(plan: Plan, branch: Task, room: int) -> dict[str, str]:
@@ -53,9 +53,9 @@ def split_places(plan: Plan, branch: Task, room: int) -> dict[str, str]:
 
 def places(plan: Plan, task: Task, room: int) -> dict[str, str]:
     """What the prompts about a task have in common, by the names of its places in them, in about `room` characters."""
-    whole = dict.fromkeys(("goal", "path", "split"), "")
+    no_split = dict.fromkeys(("goal", "path", "split"), "")
     return {
-        **(whole if task.parent is None else split_places(plan, plan.tasks[task.parent], room)),
+        **(no_split if task.parent is None else split_places(plan, plan.tasks[task.parent], room)),
         "notes": cut(" ".join(one_line(note) for note in notes(plan, task)), room // 6),
         "title": one_line(task.title),
         "task": as_clause(task.title),
