@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter, OrderedDict
 from dataclasses import dataclass, field
+
+import trio
 
 from swarmtui.plan.ops import PeerId
 
@@ -18,22 +21,24 @@ _KEYS = 256
 
 
 class Bucket:
-    """A token bucket: `rate` a second, at most `burst` at once. Time is told, so that it works under any clock."""
+    """A token bucket: `rate` a second by trio's clock, at most `burst` at once."""
 
     __slots__ = ("_at", "_burst", "_left", "_rate")
 
-    def __init__(self, rate: float, burst: float, now: float) -> None:
+    def __init__(self, rate: float, burst: float) -> None:
         self._rate, self._burst = rate, burst
-        self._left, self._at = burst, now
+        self._left, self._at = burst, math.inf
 
-    def take(self, now: float, cost: float = 1.0) -> bool:
+    def take(self, cost: float = 1.0) -> bool:
         """Take tokens, if there are enough."""
-        if not self.has(now, cost):
+        if not self.has(cost):
             return False
         self._left -= cost
         return True
 
-    def has(self, now: float, cost: float = 1.0) -> bool:
+    def has(self, cost: float = 1.0) -> bool:
+        """Whether there are enough tokens."""
+        now = trio.current_time()
         self._left = min(self._burst, self._left + max(0.0, now - self._at) * self._rate)
         self._at = now
         return self._left >= cost
@@ -46,10 +51,10 @@ class Buckets:
         self._rate, self._burst, self._most = rate, burst, most
         self._buckets: OrderedDict[PeerId, Bucket] = OrderedDict()
 
-    def of(self, peer: PeerId, now: float) -> Bucket:
+    def of(self, peer: PeerId) -> Bucket:
         bucket = self._buckets.get(peer)
         if bucket is None:
-            bucket = self._buckets[peer] = Bucket(self._rate, self._burst, now)
+            bucket = self._buckets[peer] = Bucket(self._rate, self._burst)
             if len(self._buckets) > self._most:
                 self._buckets.popitem(last=False)
         self._buckets.move_to_end(peer)

@@ -284,7 +284,7 @@ class Repair:
             self._network.strike(peer, "undecodable request")
             raise Refused("undecodable request") from error
         cost = 10.0 if request.do == "compare" else 1.0
-        if not self._askers.of(peer, trio.current_time()).take(trio.current_time(), cost):
+        if not self._askers.of(peer).take(cost):
             self._store.counters.refused.count("asker's rate")
             raise Refused("too many requests")
         self._store.counters.answered += 1

@@ -149,7 +149,7 @@ class Store:
         self._changed = changed
         self._present = present
         self._authors = Buckets(AUTHOR_RATE, AUTHOR_BURST)
-        self._strangers: Bucket | None = None
+        self._strangers = Bucket(STRANGERS_RATE, STRANGERS_BURST)
         self._history: OrderedDict[bytes, float] = OrderedDict()
 
     def open(self, wire: bytes, *, sparing: bool = False) -> Op | None:
@@ -166,7 +166,7 @@ class Store:
         known = self.find(hashlib.sha256(payload).digest())
         if known is not None and known.signature == signature:
             return known
-        if sparing and not self._bucket(author).has(trio.current_time()):
+        if sparing and not self._bucket(author).has():
             return None
         try:
             return self._opener(wire)
@@ -184,9 +184,8 @@ class Store:
         Returns:
             How many were new and are kept, now or until their time comes.
         """
-        now = trio.current_time()
         held = self.counters.held
-        fresh = {op.id: op for op in ops if self._wanted(op, now, limited)}
+        fresh = {op.id: op for op in ops if self._wanted(op, limited)}
         held = self.counters.held - held
         if not fresh:
             return held
@@ -263,20 +262,15 @@ class Store:
         return fingerprint == self.replica.fingerprint or self._history.get(fingerprint, since) > since
 
     def _bucket(self, author: PeerId) -> Bucket:
-        now = trio.current_time()
-        if self._present(author):
-            return self._authors.of(author, now)
-        if self._strangers is None:
-            self._strangers = Bucket(STRANGERS_RATE, STRANGERS_BURST, now)
-        return self._strangers
+        return self._authors.of(author) if self._present(author) else self._strangers
 
-    def _wanted(self, op: Op, now: float, limited: bool) -> bool:
+    def _wanted(self, op: Op, limited: bool) -> bool:
         if self.replica.get(op.id) is not None:
             self.counters.duplicates += 1
             if self.repeats is not None:
                 self.repeats.add(op.id)
             return False
-        if limited and not self._bucket(op.author).take(now):
+        if limited and not self._bucket(op.author).take():
             self._refuse(op, "author's rate")
             return False
         return not self._held_back(op)

@@ -25,7 +25,8 @@ from libp2p.pubsub.validators import PUBSUB_SIGNING_PREFIX, signature_validator
 from nacl.exceptions import BadSignatureError
 from nacl.signing import VerifyKey
 
-from swarmtui.peer.libp2p.pipes import Bucket, Misbehaviour, RpcReader, SeenCache, SendQueue, prefixed
+from swarmtui.peer.libp2p.pipes import Misbehaviour, RpcReader, SeenCache, SendQueue, prefixed
+from swarmtui.peer.limits import Bucket
 from swarmtui.peer.network import MAX_FRAME_BYTES
 
 log = logging.getLogger(__name__)
@@ -155,7 +156,7 @@ class SafeGossip(Pubsub):
         volume = Bucket(BYTES_RATE, BYTES_BURST)
         while True:
             raw = await reader.next()
-            if not rpcs.take(1) or not volume.take(len(raw)):
+            if not rpcs.take() or not volume.take(len(raw)):
                 raise Misbehaviour("a flood of RPCs")
             rpc = rpc_pb2.RPC()
             try:

@@ -1,4 +1,4 @@
-"""What gossip flows through: a cache of what was seen, token buckets, a queue to each neighbour, a reader from it."""
+"""What gossip flows through: a cache of what was seen, a queue to each neighbour, a reader from it."""
 
 from __future__ import annotations
 
@@ -51,29 +51,11 @@ class SeenCache:
         """Nothing to stop; Pubsub's owner may call it."""
 
 
-class Bucket:
-    """A token bucket: `rate` a second, at most `burst` at once."""
-
-    def __init__(self, rate: float, burst: float) -> None:
-        self._rate, self._burst = rate, burst
-        self._left, self._at = burst, trio.current_time()
-
-    def take(self, amount: float) -> bool:
-        now = trio.current_time()
-        self._left = min(self._burst, self._left + (now - self._at) * self._rate)
-        self._at = now
-        if amount > self._left:
-            return False
-        self._left -= amount
-        return True
-
-
 class SendQueue:
     """Serialised RPCs waiting for one neighbour.
 
     Protobuf messages merge by concatenation, so what waits is joined and sent as one frame: one encryption and one
-    write
-    for many messages. Replaces RpcQueue (32 entries, silently dropping; copies and splits every RPC for every
+    write for many messages. Replaces RpcQueue (32 entries, silently dropping; copies and splits every RPC for every
     neighbour).
     """
 
