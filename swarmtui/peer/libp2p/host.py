@@ -48,8 +48,6 @@ MAX_CONNECTIONS = 256
 MAX_HANDSHAKES = 32
 """Inbound connections that haven't proved who they are yet. More are closed at once."""
 HANDSHAKE_S = 5.0
-MAX_STREAMS = 32
-"""Inbound streams that one connection may have open."""
 CLOSE_S = 0.8
 RESTART_S = 0.5
 
@@ -160,7 +158,6 @@ class SafeSwarm(Swarm):
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
         self.banned: Callable[[ID], bool] = lambda peer: False
-        self.came: Callable[[ID], None] = lambda peer: None
         self.gone: Callable[[ID], None] = lambda peer: None
         """Called when a peer's last connection closes."""
         self._handshakes = 0
@@ -183,10 +180,6 @@ class SafeSwarm(Swarm):
     def set_stream_handler(self, stream_handler: StreamHandlerFn) -> None:
         async def safe(stream: INetStream) -> None:
             try:
-                conn = getattr(stream, "swarm_conn", None)
-                if conn is not None and len(conn.streams) > 2 * MAX_STREAMS:
-                    await stream.reset()
-                    return
                 await stream_handler(stream)
             except Exception as error:
                 # It would end the connection's task, and upstream's swarm with it.
@@ -222,9 +215,7 @@ class SafeSwarm(Swarm):
         if self.banned(peer) or peer == self.self_id or self._closing:
             await muxed_conn.close()
             raise SwarmException(f"{peer} isn't welcome")
-        conn = await super().add_conn(muxed_conn, direction)
-        self.came(peer)
-        return conn
+        return await super().add_conn(muxed_conn, direction)
 
     def remove_conn(self, swarm_conn: SwarmConn) -> None:
         super().remove_conn(swarm_conn)

@@ -40,7 +40,9 @@ WRITE_BATCH = 60 * 1024
 """Frames joined into one noise message (at most 65,519 bytes)."""
 WRITE_AHEAD = 512 * 1024
 """What may wait to be written on one connection before writers wait too."""
-MAX_INBOUND_STREAMS = 64
+UNREAD = 4 * 1024 * 1024
+"""What may wait to be written before who has streams refused counts as one who only asks and never reads."""
+MAX_INBOUND_STREAMS = 32
 PING_AFTER_S = 2.5
 """Silence after which the other side is asked for a sign of life."""
 PATIENCE_S = 4.0
@@ -272,7 +274,7 @@ class LeanYamux(IMuxedConn):
         elif body and not stream.take(body):
             stream.break_off()
             self.forget(stream)
-            self._queue(HEADER.pack(0, WINDOW, RST, stream_id, 0))
+            self._refuse(stream_id)
         if flags & FIN:
             stream.finish()
         if flags & RST:
@@ -281,16 +283,21 @@ class LeanYamux(IMuxedConn):
         return True
 
     def _open_inbound(self, stream_id: int) -> LeanStream | None:
-        if self._inbound >= MAX_INBOUND_STREAMS or self._out_bytes > 2 * WRITE_AHEAD:
-            self._queue(HEADER.pack(0, WINDOW, RST, stream_id, 0))
-            return None
         stream = LeanStream(self, stream_id, inbound=True)
         try:
+            if self._inbound >= MAX_INBOUND_STREAMS or self._out_bytes > 2 * WRITE_AHEAD:
+                raise trio.WouldBlock
             self._offer.send_nowait(stream)
         except (trio.WouldBlock, trio.BrokenResourceError, trio.ClosedResourceError):
-            self._queue(HEADER.pack(0, WINDOW, RST, stream_id, 0))
+            self._refuse(stream_id)
             return None
         self._streams[stream_id] = stream
         self._inbound += 1
         self._queue(HEADER.pack(0, WINDOW, ACK, stream_id, 0))
         return stream
+
+    def _refuse(self, stream_id: int) -> None:
+        """Reset a stream of the other side's. Raises ProtocolError if it takes none of what waits for it."""
+        if self._out_bytes > UNREAD:
+            raise ProtocolError("it asks and doesn't read")
+        self._queue(HEADER.pack(0, WINDOW, RST, stream_id, 0))

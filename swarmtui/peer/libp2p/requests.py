@@ -49,6 +49,9 @@ class Requests:
                 return answer
         except trio.TooSlowError:
             raise NetworkError(f"no answer within {deadline:g} s") from None
+        except TooLarge as error:
+            self._fault(peer, str(error))
+            raise NetworkError(f"no answer: {error}") from error
         except Exception as error:  # libp2p's and the stream's dozen kinds
             raise NetworkError(f"no answer: {error or type(error).__name__}") from error
 

@@ -10,6 +10,8 @@ from collections.abc import Awaitable, Callable
 import pytest
 import trio
 import trio.testing
+from libp2p.abc import INetStream
+from libp2p.crypto.rsa import create_new_key_pair as create_rsa_key_pair
 from libp2p.peer.id import ID
 from libp2p.pubsub.pb import rpc_pb2
 from libp2p.pubsub.validators import PUBSUB_SIGNING_PREFIX
@@ -18,7 +20,7 @@ from swarmtui.peer.libp2p import strikes
 from swarmtui.peer.libp2p.gossip import MAX_IDS
 from swarmtui.peer.libp2p.pipes import MAX_RPC_BYTES, prefixed
 from swarmtui.peer.libp2p.requests import MAX_REQUEST_BYTES, PROTOCOL
-from swarmtui.peer.network import MAX_FRAME_BYTES
+from swarmtui.peer.network import MAX_ANSWER_BYTES, MAX_FRAME_BYTES, NetworkError
 
 from .nodes import DEADLINE, Node, Villain, running, start, villain
 
@@ -54,6 +56,18 @@ def ihave(ids: int) -> rpc_pb2.ControlIHave:
     return rpc_pb2.ControlIHave(topicID=TOPIC, messageIDs=[os.urandom(8) for _ in range(ids)])
 
 
+def by_rsa(attacker: Villain) -> bytes:
+    """A message that is well signed, by a key of a kind that no peer has."""
+    keys = create_rsa_key_pair()
+    made = message(attacker, b"data")
+    made.from_id = ID.from_pubkey(keys.public_key).to_bytes()
+    made.ClearField("signature")
+    made.ClearField("key")
+    made.signature = keys.private_key.sign(PUBSUB_SIGNING_PREFIX.encode() + made.SerializeToString())
+    made.key = keys.public_key.serialize()
+    return published(made)
+
+
 GARBAGE: dict[str, Callable[[Villain], bytes]] = {
     "noise": lambda v: bytes(range(128, 256)) * 20,
     "endless length": lambda v: b"\xff" * 20,
@@ -63,6 +77,7 @@ GARBAGE: dict[str, Callable[[Villain], bytes]] = {
     "no from": lambda v: changed(v, from_id=b""),
     "absurd from": lambda v: changed(v, from_id=b"\x00\x24\x08\x01\x12\x20" + b"\xff" * 32),
     "short from": lambda v: changed(v, from_id=b"\x00\x24\x08\x01\x12\x20x"),
+    "rsa from, rsa key": by_rsa,
     "rsa from, no key": lambda v: changed(v, from_id=b"\x12\x20" + b"x" * 32, key=b""),
     "rsa from, bad key": lambda v: changed(v, from_id=b"\x12\x20" + b"x" * 32, key=b"\x08\x00\x12\x02ab"),
     "rsa from, garbage key": lambda v: changed(v, from_id=b"\x12\x20" + b"x" * 32, key=b"\xff\xff\xff"),
@@ -165,6 +180,19 @@ async def test_garbage_on_the_request_stream() -> None:
         stream = await attacker.stream(one, PROTOCOL)
         await stream.write(b"\0\0\0\x05abc")
         await stream.close()
+        await still_well(one, two)
+
+
+async def test_an_answer_that_announces_too_much_costs_a_strike() -> None:
+    async def boast(stream: INetStream) -> None:
+        await stream.write((MAX_ANSWER_BYTES + 1).to_bytes(4, "big"))
+
+    async with running(2) as (one, two), villain() as attacker:
+        attacker.host.set_stream_handler(PROTOCOL, boast)
+        await attacker.stream(one)
+        with pytest.raises(NetworkError):
+            await one.network.ask(attacker.peer_id, b"?")
+        assert one.network._strikes.total == 1
         await still_well(one, two)
 
 

@@ -197,6 +197,20 @@ async def test_more_streams_than_allowed_are_refused() -> None:
         assert not two.is_closed
 
 
+async def test_who_asks_for_streams_and_reads_none_of_the_answers_is_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def stuck(self: Secured, data: bytes) -> None:
+        await trio.sleep_forever()
+
+    monkeypatch.setattr(Secured, "write", stuck)
+    monkeypatch.setattr("swarmtui.peer.libp2p.muxer.STUCK_S", float("inf"))
+    monkeypatch.setattr("swarmtui.peer.libp2p.muxer.UNREAD", 100_000)
+    async with by_hand() as (conn, raw):
+        await raw.send_all(b"".join(HEADER.pack(0, WINDOW, SYN, number, 0) for number in range(1, 40_000, 2)))
+        with trio.fail_after(60):
+            await conn.event_closed.wait()
+        assert conn._out_bytes < 110_000
+
+
 @pytest.mark.parametrize(
     "frames",
     [
