@@ -1,4 +1,4 @@
-"""What a peer does with what it knows: decomposers, scorers, executors, observers; and the operator's voice."""
+"""What a peer does with what it knows: decomposers, scorers, executors; and the operator's voice."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from swarmtui.llm.model import Model
 from .agent import Agent, Status
 from .decomposer import Decomposer
 from .executor import Executor
-from .observer import Observer
 from .prompting import PromptError, Prompts
 from .scorer import Scorer
 from .settings import AgentSettings
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = ["ROLES", "Agent", "AgentSettings", "PromptError", "Prompts", "Status", "make"]
 
-ROLES: dict[str, type[Agent]] = {kind.role: kind for kind in (Decomposer, Scorer, Executor, Observer)}
+ROLES: dict[str, type[Agent]] = {kind.role: kind for kind in (Decomposer, Scorer, Executor)}
 
 
 def make(role: str, peer: Peer, model: Model, rng: random.Random, settings: AgentSettings | None = None) -> Agent:

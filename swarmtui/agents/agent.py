@@ -23,6 +23,7 @@ from swarmtui.plan.state import Changes, Plan, Task
 from .account import Account
 from .crowd import Crowd, crowd
 from .settings import AgentSettings, room_of
+from .status import Status
 
 if TYPE_CHECKING:
     from swarmtui.peer.peer import Peer, Watch
@@ -30,30 +31,12 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 TaskKey: TypeAlias = tuple[OpId, TaskId]
-TAIL_CHARACTERS = 400
-LEAST_TIMED_S = 0.5
-"""Pieces of text that come within this time are reckoned as if they had taken as long."""
 BACKOFF_SECONDS = (2.0, 60.0)
 """First and longest rest after a failure; it doubles in between."""
+SHOW_SECONDS = 10.0
+"""How often the others are told how fast it writes."""
 BURST_SECONDS = 0.05
 """Changes that come so close together are looked at once."""
-
-
-@dataclass(slots=True)
-class Status:
-    """What an agent does now, for the screen."""
-
-    doing: str = "idle"
-    """drafting, judging, working, merging, claiming, waiting, idle or paused."""
-    subject: str = ""
-    """The task's title, or why it's idle."""
-    since: float = 0.0
-    """Unix seconds, by the peer's clock."""
-    tail: str = ""
-    """The last characters that its model wrote, while it writes."""
-    tokens_per_second: float = 0.0
-    trouble: str = ""
-    """What went wrong last, and what can be done about it; '' after a success."""
 
 
 @dataclass(slots=True, eq=False)
@@ -131,8 +114,8 @@ class Agent:
     async def dropped(self, job: Job, why: str) -> None:
         """A job was ended before its time: `why` is pointless, paused or leaving. May publish; time is bounded."""
 
-    async def failed(self, job: Job, why: str) -> None:
-        """A job ended with an error. May publish; time is bounded."""
+    async def failed(self, job: Job, why: str, away: bool) -> None:
+        """A job ended with an error; `away`: for want of its model. May publish; time is bounded."""
 
     # What the owner calls.
 
@@ -215,6 +198,8 @@ class Agent:
             self.status.trouble = f"{type(error).__name__}: {error}"
             return Choice(reason="something went wrong, see the log", again_s=BACKOFF_SECONDS[1])
         if choice.job is None:
+            if not self._to_try_again(now):
+                self.status.trouble = ""
             self.show("waiting" if choice.again_s < math.inf else "idle", choice.reason)
         return choice
 
@@ -229,10 +214,13 @@ class Agent:
                 found.append((plan, task))
         return found
 
+    def _to_try_again(self, now: float) -> list[float]:
+        """In how many seconds it may look again at each task that it leaves alone."""
+        return [until - now for key, (_, until) in self._shunned.items() if key in self._watched and until > now]
+
     async def _rest(self, choice: Choice) -> None:
         now = trio.current_time()
-        shunned = [until - now for key, (_, until) in self._shunned.items() if key in self._watched and until > now]
-        seconds = min([choice.again_s, *shunned])
+        seconds = min([choice.again_s, *self._to_try_again(now)])
         if self._paused:
             seconds = math.inf
         if seconds < math.inf:
@@ -243,7 +231,7 @@ class Agent:
 
     async def _do(self, job: Job) -> None:
         self._current, self._dropped_for = job, ""
-        trouble = ""
+        trouble, away = "", False
         with trio.CancelScope() as self._scope:
             try:
                 if job.hesitate_s:
@@ -253,8 +241,8 @@ class Agent:
                     self.show(job.doing, job.task.title)
                     await job.run()
             except ModelError as error:
-                trouble = str(error) or type(error).__name__
-                self.status.trouble = f"{trouble}: {error.remedy}" if error.remedy else trouble
+                trouble, away = str(error) or type(error).__name__, error.away
+                self.status.trouble = error.in_words
                 log.warning("%s (%s) failed at %s: %s", self.settings.name, self.role, job.doing, trouble)
             except Exception as error:
                 log.exception("%s (%s) failed at %s", self.settings.name, self.role, job.doing)
@@ -262,16 +250,16 @@ class Agent:
         self._current = None
         if self.account is not None:
             self.account.dropped()  # what wasn't said by now never will be
-        self.status.tail, self.status.tokens_per_second = "", 0.0
+        self.status.blank()
         why = self._dropped_for if self._scope.cancelled_caught else ""
         with trio.move_on_after(self.settings.leave_s):
-            await self._after(job, trouble, why)
+            await self._after(job, trouble, away, why)
 
-    async def _after(self, job: Job, trouble: str, why: str) -> None:
+    async def _after(self, job: Job, trouble: str, away: bool, why: str) -> None:
         try:
             if trouble:
                 self._count_failure(job.key)
-                await self.failed(job, trouble)
+                await self.failed(job, trouble, away)
             elif why:
                 await self.dropped(job, why)
             else:
@@ -372,24 +360,17 @@ class Agent:
 
     def writer(self) -> Callable[[str], None]:
         """What to hand to the model for its text as it comes: keeps `status.tail` and the rate."""
-        self.status.tail = ""
-        began = 0.0
-        pieces = 0
-        shown_at = 0.0
+        self.status.blank()
+        shown_at = math.inf
 
         def write(text: str) -> None:
-            nonlocal began, pieces, shown_at
+            nonlocal shown_at
             now = trio.current_time()
-            if not pieces:
-                began = shown_at = now
-            pieces += 1
-            self.status.tail = (self.status.tail + text)[-TAIL_CHARACTERS:]
-            if now > began:
-                # A server's pieces may come in a burst: that's no speed.
-                self.status.tokens_per_second = (pieces - 1) / max(now - began, LEAST_TIMED_S)
-            if now - shown_at >= 10:
+            self.status.wrote(text, now)
+            shown_at = min(shown_at, now)
+            if now - shown_at >= SHOW_SECONDS:
                 shown_at = now
-                self.peer.show(self.status.doing, self.status.subject, self.status.tokens_per_second)
+                self.peer.show(self.status.doing, self.status.subject, self.status.tokens_per_second(now))
 
         return write
 

@@ -282,10 +282,10 @@ class Executor(Agent):
             await self._give_back(job, f"its executor is {why}", failed=False)
         self._claim = None
 
-    async def failed(self, job: Job, why: str) -> None:
+    async def failed(self, job: Job, why: str, away: bool) -> None:
         # Others go first; if there are none, this one tries again after a while.
         self.shun(job.key, job.plan.policy.lease_s / 4 * self.rng.uniform(0.8, 1.2))
-        await self._give_back(job, why, failed=True)
+        await self._give_back(job, why, failed=not away)
 
     async def _give_back(self, job: Job, why: str, failed: bool) -> None:
         self._claim = None

@@ -140,7 +140,7 @@ class Member:
         )
         self.operator = Operator(self.peer) if role == "operator" else None
         self.agent: Agent | None = None
-        if role not in ("operator", "idle"):
+        if role not in ("operator", "observer", "idle"):
             settings = replace(_settings(), name=name)
             self.agent = make(role, self.peer, self.model, self.chance("agent"), settings)
 

@@ -336,12 +336,13 @@ async def test_an_observer_sends_nothing_and_misses_nothing(autojump_clock: Mock
         await village.add_all(FEWEST)
         op = await you.give(goal())
         await until(you.peer, lambda: bool(plan_of(you.peer, op.id).root.children), 300)
-        observer = await village.add("observer")
+        observer = village.peer("observer")
+        await nursery.start(observer.run)
         await until(you.peer, lambda: plan_of(you.peer, op.id).done, 1800)
-        await until(observer.peer, lambda: observer.peer.replica.fingerprint == you.peer.replica.fingerprint, 300)
+        await until(observer, lambda: observer.replica.fingerprint == you.peer.replica.fingerprint, 300)
         traffic = village.hub.traffic(observer.peer_id)
         assert (traffic.published, traffic.asked, traffic.answered) == (0, 0, 0)
-        assert observer.peer.said == 0
+        assert observer.said == 0
         nursery.cancel_scope.cancel()
 
 
