@@ -37,8 +37,9 @@ PAGE_BYTES = MAX_ANSWER_BYTES // 2
 REQUEST_BYTES = 192 * 1024
 """Of a request, at most: networks carry 256 KiB."""
 IDS_PER_FETCH = 2_000
-MAX_ROUNDS = 1_000
-"""Answers that one swap asks for at most."""
+SWAP_S = 60.0
+"""The longest that one swap takes: who answers slowly, or never ends, mustn't be in the others' way. The next goes on
+from there."""
 SLICE = 50
 """Ops taken at once; between slices other tasks run."""
 SLICE_PAUSE_S = 0.01
@@ -164,8 +165,11 @@ class Repair:
     async def _swap_safely(self, peer: PeerId) -> int:
         counters = self._store.counters
         counters.swaps += 1
+        before = self._store.replica.count
         try:
-            return await self.swap(peer)
+            with trio.move_on_after(SWAP_S):
+                return await self.swap(peer)
+            return self._store.replica.count - before
         except NetworkError as error:
             counters.failed_asks += 1
             log.debug("repair with %s: %s", peer, error)
@@ -188,7 +192,7 @@ class Repair:
             msgspec.MsgspecError: it answered garbage.
         """
         gained = 0
-        for _ in range(MAX_ROUNDS):
+        while True:
             fingerprint = self._store.replica.fingerprint
             answer = await self._ask(peer, Request("swap", vector=self._vector()))
             new = await self._take(answer.ops, peer)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import random
 
 import msgspec
@@ -17,7 +18,7 @@ from swarmtui.peer.limits import AUTHOR_BURST, STRANGERS_BURST
 from swarmtui.peer.network import MAX_FRAME_BYTES, Frame
 from swarmtui.peer.peer import Peer
 from swarmtui.peer.presence import Presence, open_presence, seal_presence
-from swarmtui.peer.repair import Answer, Refused, Request, raws
+from swarmtui.peer.repair import SWAP_S, Answer, Refused, Request, raws
 from swarmtui.peer.store import MAX_HELD, MAX_HELD_PER_AUTHOR
 from swarmtui.plan.envelope import Identity, to_wire
 from swarmtui.plan.ops import Op
@@ -36,6 +37,24 @@ async def pair(world: World) -> tuple[Peer, Peer, bytes]:
 
 def frame_of(*raw: bytes) -> bytes:
     return msgspec.msgpack.encode({"ops": [msgspec.Raw(wire) for wire in raw]})
+
+
+async def test_a_neighbour_whose_answers_never_end_keeps_the_others_waiting_for_a_minute_at_most(
+    nursery: trio.Nursery, autojump_clock: MockClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world = World(nursery)
+    one, two, given = await pair(world)
+    evil = (op(EVIL, given, number, draft(given, f"{number}"), now_ms()) for number in itertools.count())
+
+    async def endless(peer: str, request: bytes) -> bytes:
+        await trio.sleep(4)
+        return msgspec.msgpack.encode(Answer(ops=raws([next(evil)])))
+
+    monkeypatch.setattr(one.network, "ask", endless)
+    began = trio.current_time()
+    assert await one._repair._swap_safely(two.peer_id) == SWAP_S // 4 - 1
+    assert trio.current_time() - began == pytest.approx(SWAP_S)
+    world.stop_all()
 
 
 def forged(plan: bytes) -> bytes:

@@ -38,7 +38,8 @@ class Dialler:
     ) -> None:
         self._me, self._dial, self._connected, self._rng = me, dial, connected, rng
         self._addresses: dict[PeerId, list[str]] = {}
-        self._named: set[PeerId] = set()
+        self._named: dict[PeerId, set[str]] = {}
+        """The addresses that people gave."""
         self._changes: dict[PeerId, trio.Event] = {}
         self._kept: set[PeerId] = set()
         """Peers that a task looks after."""
@@ -52,14 +53,20 @@ class Dialler:
         if peer == self._me or (known is None and not named and len(self._addresses) - len(self._named) >= MAX_FOUND):
             return
         if named:
-            self._named.add(peer)
+            self._named.setdefault(peer, set()).add(address)
         if known is None:
             self._addresses[peer] = [address]
             self._look_after(peer)
         elif address not in known:
             known.insert(0, address)
-            del known[ADDRESSES_PER_PEER:]
+            self._forget_one_too_many(peer, known)
         self.changed(peer)
+
+    def _forget_one_too_many(self, peer: PeerId, known: list[str]) -> None:
+        """Anybody can announce addresses: they mustn't push out the one that a person gave."""
+        found = [address for address in known if address not in self._named.get(peer, ())]
+        if len(found) > ADDRESSES_PER_PEER:
+            known.remove(found[-1])
 
     def _look_after(self, peer: PeerId) -> None:
         if self._nursery is not None and peer not in self._kept:
@@ -73,7 +80,7 @@ class Dialler:
 
     def forget(self, peer: PeerId) -> None:
         """Don't redial it, however it was known."""
-        self._named.discard(peer)
+        self._named.pop(peer, None)
         self._addresses.pop(peer, None)
         self.changed(peer)
 

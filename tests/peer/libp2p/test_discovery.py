@@ -12,7 +12,7 @@ import trio
 import trio.testing
 
 from swarmtui.peer.libp2p import Libp2pNetwork, discovery
-from swarmtui.peer.libp2p.dialler import LAST_RETRY_S, MAX_FOUND, Dialler
+from swarmtui.peer.libp2p.dialler import ADDRESSES_PER_PEER, LAST_RETRY_S, MAX_FOUND, Dialler
 from swarmtui.peer.libp2p.discovery import Folder, Mdns, alive, swarm_tag, understood
 
 from .nodes import DEADLINE, Seed, start
@@ -226,6 +226,22 @@ async def test_addresses_take_turns_and_forgotten_peers_are_left_alone(
     assert len(world.dialled) > count
     world.dialler.forget(B)
     assert not world.dialler._addresses
+
+
+async def test_found_addresses_do_not_push_out_the_one_that_was_named(
+    nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
+) -> None:
+    world = World()
+    nursery.start_soon(world.dialler.run)
+    world.dialler.keep(B, ADDRESS_B, named=True)
+    for number in range(100):
+        world.dialler.keep(B, f"found {number}", named=False)
+    await trio.sleep(3)
+    world.dialled.clear()
+    await trio.sleep(600)
+    dialled = {address for _, address in world.dialled}
+    assert ADDRESS_B in dialled
+    assert len(dialled) == 1 + ADDRESSES_PER_PEER
 
 
 async def test_found_peers_are_limited(nursery: trio.Nursery, autojump_clock: trio.testing.MockClock) -> None:
