@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING
 
 from swarmtui.llm.model import Model
 
-from .agent import Agent, Status
+from .agent import Agent
 from .decomposer import Decomposer
 from .executor import Executor
 from .prompting import PromptError, Prompts
 from .scorer import Scorer
 from .settings import AgentSettings
+from .status import Status
 
 if TYPE_CHECKING:
     from swarmtui.peer.peer import Peer

@@ -360,7 +360,7 @@ class EngineModel:
 
     def _refuse(self, reason: str, remedy: str) -> None:
         self.state = "refused"
-        self._refusal = ModelError(reason, remedy)
+        self._refusal = ModelError(reason, remedy, away=True)
         self._notice(reason)
         self._opened.set()
 

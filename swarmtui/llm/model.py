@@ -31,16 +31,23 @@ class Urgency(enum.IntEnum):
 class ModelError(Exception):
     """A request failed: this request alone is lost, the next may succeed.
 
-    `str()` says what happened; `remedy` says what a person can do about it ('' if nothing).
+    `str()` says what happened; `remedy` says what a person can do about it ('' if nothing); `away` says that the model
+    couldn't be asked at all, so that the failure tells nothing about what was asked.
     """
 
-    def __init__(self, reason: str, remedy: str = "") -> None:
+    def __init__(self, reason: str, remedy: str = "", *, away: bool = False) -> None:
         super().__init__(reason)
         self.remedy = remedy
+        self.away = away
+
+    @property
+    def in_words(self) -> str:
+        """What happened and what can be done, in one line."""
+        return f"{self}: {self.remedy}" if self.remedy else str(self)
 
     def copy(self) -> ModelError:
         """The same for each who is told: an exception that's raised twice mixes up their tracebacks."""
-        return ModelError(str(self), self.remedy)
+        return ModelError(str(self), self.remedy, away=self.away)
 
 
 class Request(msgspec.Struct, frozen=True, kw_only=True):

@@ -152,7 +152,7 @@ class Release(Body, tag="release", frozen=True):
     claim: Id32
     reason: Text = ""
     failed: bool = True
-    """An attempt has failed; False: the work is only given back, as its executor leaves or is paused."""
+    """An attempt has failed; False: the work is only given back, as its executor leaves, is paused or has no model."""
 
 
 class Result(Body, tag="result", frozen=True):

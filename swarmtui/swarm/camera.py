@@ -121,7 +121,7 @@ class Camera:
         return [
             (
                 member.state,
-                status and (status.doing, status.subject, status.tail, status.tokens_per_second, status.trouble),
+                status and (status.doing, status.subject, status.tail, status.trouble),
             )
             for member in self._members.values()
             for status in (member.agent and member.agent.status,)
@@ -253,7 +253,7 @@ class Camera:
             doing=status.doing if status else "listening",
             subject=status.subject if status else "",
             since=status.since if status else 0.0,
-            tokens_per_second=status.tokens_per_second if status else 0.0,
+            tokens_per_second=status.tokens_per_second(trio.current_time()) if status else 0.0,
             ops=member.peer.said,
             model=member.peer.card.model,
             skills=member.peer.card.skills,

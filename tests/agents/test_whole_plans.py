@@ -387,3 +387,42 @@ async def test_a_model_that_fails_is_told_with_its_remedy(autojump_clock: MockCl
         await you.give(goal(max_depth=1))
         await until(you.peer, lambda: agents[0].status.trouble == "the prompt doesn't fit: set llm.context higher", 120)
         nursery.cancel_scope.cancel()
+
+
+async def test_work_waits_for_a_model_that_is_away_and_doesnt_fail(autojump_clock: MockClock) -> None:
+    async def fail(*_: object) -> None:
+        raise ModelError("the server can't be reached", away=True)
+
+    async with trio.open_nursery() as nursery:
+        village = Village(nursery)
+        you = await village.operator()
+        agents = await village.add_all(FEWEST)
+        model = agents[-1].model
+        kept, model.generate = model.generate, fail  # type: ignore[method-assign, assignment]
+        op = await you.give(goal(max_depth=1, attempts=1))
+
+        def given_back() -> list[Release]:
+            return [said.body for said in you.peer.replica.ops(op.id) if isinstance(said.body, Release)]
+
+        await until(you.peer, lambda: len(given_back()) >= 9, 7200)
+        assert not any(body.failed for body in given_back())
+        assert not any(task.state is State.FAILED for task in live_tasks(plan_of(you.peer, op.id)))
+        model.generate = kept  # type: ignore[method-assign]
+        await until(you.peer, lambda: plan_of(you.peer, op.id).done, 7200)
+        nursery.cancel_scope.cancel()
+
+
+async def test_a_trouble_is_forgotten_when_others_have_done_the_task(autojump_clock: MockClock) -> None:
+    async def fail(*_: object) -> None:
+        raise ModelError("the server can't be reached")
+
+    async with trio.open_nursery() as nursery:
+        village = Village(nursery)
+        you = await village.operator()
+        agents = await village.add_all(("decomposer", *FEWEST))
+        agents[0].model.generate = fail  # type: ignore[method-assign, assignment]
+        op = await you.give(goal(max_depth=1))
+        await until(you.peer, lambda: agents[0].status.trouble != "", 120)
+        await until(you.peer, lambda: plan_of(you.peer, op.id).done, 1800)
+        await until(you.peer, lambda: agents[0].status.trouble == "", 120)
+        nursery.cancel_scope.cancel()

@@ -2,6 +2,7 @@
 
 import json
 from contextlib import asynccontextmanager
+from dataclasses import replace
 
 import pytest
 import trio
@@ -10,6 +11,7 @@ import trio.testing
 from swarmtui.llm.model import Likelihood, ModelError, Request
 from swarmtui.llm.remote import http
 from swarmtui.llm.remote.address import is_address, parse
+from swarmtui.llm.remote.meeting import meet
 from swarmtui.llm.remote.model import RemoteModel
 from tests.llm.remote_server import Answer, Server, data, refusal, server, spoken
 
@@ -132,6 +134,12 @@ async def test_nobody_there():
             with pytest.raises(ModelError, match="can't be reached: Connection refused") as caught:
                 await model.ready()
             assert "start the server" in caught.value.remedy
+            assert caught.value.away
+
+
+def test_a_person_is_told_why_a_server_cant_be_met():
+    with pytest.raises(ModelError, match="can't be reached"):
+        meet("http://127.0.0.1:1/v1", "", "")
 
 
 async def test_llama_server_tells_its_slots_and_context():
@@ -275,10 +283,14 @@ async def test_wrong_json_is_asked_for_again_and_then_given_up():
         Answer([b'data: {"choices"'], kind="text/event-stream", headers={"Content-Length": "9999"}),
         spoken(""),
         Answer([b"data: [1, 2]\n\ndata: null\n\n"], kind="text/event-stream"),
+        spoken("Hel", finish=""),
     ],
 )
 async def test_what_may_pass_is_tried_again(bad):
     async with server() as here, met(here) as model:
+        here.answers = [spoken("Hi")]
+        await model.generate(request())
+        here.asked.clear()
         here.answers = [bad, bad, spoken("Hello")]
         assert (await model.generate(request())).text == "Hello"
         assert len(here.bodies()) == 3
@@ -291,6 +303,7 @@ async def test_what_doesnt_pass_is_an_error_with_a_notice():
         with pytest.raises(ModelError, match="has too much to do"):
             await model.generate(request())
         assert "quota used up" in model.notices[-1]
+        assert "use fewer agents" in model.notices[-1]
         here.answers = [spoken("Hello")]
         await model.generate(request())
         assert not any("quota" in notice for notice in model.notices)
@@ -460,6 +473,27 @@ async def ignoring(asked):
     if asked.path == "/tokenize":
         return data({"tokens": [1, 2]})
     return data({"choices": [{"text": "whatever", "logprobs": None}]})
+
+
+async def of_llama_cpp_python(asked):
+    if asked.path == "/extras/tokenize":
+        return await forced(replace(asked, path="/tokenize", body={"content": asked.body["input"]}))
+    return refusal(404, "no") if asked.path == "/tokenize" else await forced(asked)
+
+
+async def test_a_server_that_breaks_answers_off_for_others_is_asked_one_thing_at_a_time():
+    async with server() as here:
+        here.handler = of_llama_cpp_python
+        async with met(here) as model:
+            assert (model.judging, model.slots) == ("forced", 1)
+        async with met(here, slots=3) as model:
+            assert model.slots == 3
+
+
+async def test_an_answer_without_an_end_is_taken_from_a_server_that_never_tells_one():
+    async with server() as here, met(here) as model:
+        here.answers = [spoken("Hello", finish=""), spoken("there", finish="")]
+        assert [(await model.generate(request())).text for _ in range(2)] == ["Hello", "there"]
 
 
 @pytest.mark.parametrize("handler", [senseless, ignoring, echoing(True)])

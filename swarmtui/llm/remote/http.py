@@ -38,9 +38,17 @@ class EndpointError(ModelError):
     """
 
     def __init__(
-        self, reason: str, remedy: str = "", *, again: bool = False, pause: float = 0.0, status: int = 0, said: str = ""
+        self,
+        reason: str,
+        remedy: str = "",
+        *,
+        again: bool = False,
+        pause: float = 0.0,
+        status: int = 0,
+        said: str = "",
+        away: bool = False,
     ) -> None:
-        super().__init__(reason, remedy)
+        super().__init__(reason, remedy, away=away)
         self.again = again
         self.pause = pause
         self.status = status
@@ -123,7 +131,7 @@ class Line:
                 yield response
         except httpx2.ConnectTimeout:
             raise EndpointError(
-                f"{host} can't be reached: no answer within {CONNECT_S:.0f} s", _REACH, again=True
+                f"{host} can't be reached: no answer within {CONNECT_S:.0f} s", _REACH, again=True, away=True
             ) from None
         except httpx2.ReadTimeout:
             raise EndpointError(
@@ -132,7 +140,7 @@ class Line:
                 again=True,
             ) from None
         except httpx2.ConnectError as error:
-            raise EndpointError(f"{host} can't be reached: {_cause(error)}", _REACH, again=True) from None
+            raise EndpointError(f"{host} can't be reached: {_cause(error)}", _REACH, again=True, away=True) from None
         except (httpx2.NetworkError, httpx2.RemoteProtocolError, httpx2.TimeoutException) as error:
             raise EndpointError(f"the connection to {host} broke: {_cause(error)}", again=True) from None
         except (httpx2.HTTPError, httpx2.InvalidURL) as error:
@@ -176,7 +184,8 @@ class Line:
         tail = f": {said}" if said else ""
         if status in (401, 403):
             reason = f"{host} wants another key ({status}{tail})"
-            return EndpointError(reason, f"put the right one into {self._key_variable}", status=status, said=said)
+            remedy = f"put the right one into {self._key_variable}"
+            return EndpointError(reason, remedy, status=status, said=said, away=True)
         if status == 404:
             reason = f"{host} doesn't know {response.url.path}{tail}"
             remedy = "check the address (it mostly ends in /v1) and the model's name after #"
@@ -186,7 +195,8 @@ class Line:
             pause = min(MAX_PAUSE_S, _seconds(response.headers.get("retry-after", "")))
             reason = f"{host} {what} ({status}{tail})"
             remedy = "see the server's own log" if status != 429 else "use fewer agents, or another server"
-            return EndpointError(reason, remedy, again=True, pause=pause, status=status, said=said)
+            away = status in (429, 503)
+            return EndpointError(reason, remedy, again=True, pause=pause, status=status, said=said, away=away)
         if 300 <= status < 400:
             return EndpointError(f"{host} points elsewhere ({status})", "give the address it points to", status=status)
         return EndpointError(f"{host} refused the request ({status}{tail})", status=status, said=said)

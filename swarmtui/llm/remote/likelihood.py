@@ -32,6 +32,8 @@ _SENTENCE = "The red fox sleeps by the river."
 _TWICE = f"{_SENTENCE} {_SENTENCE} The red fox"
 _LIKELY, _ODD = " sleeps by the river.", " lamp of two chairs"
 
+_OF_LLAMA_CPP_PYTHON = "/extras/tokenize"
+
 LOST = ModelError("this server offers no likelihoods")
 
 
@@ -45,6 +47,11 @@ class Likelihoods:
         """Where texts become tokens, and what the text is called there."""
         self.way: Way = "none"
 
+    @property
+    def by_llama_cpp_python(self) -> bool:
+        """Whether the way is one that only llama_cpp.server has."""
+        return self._tokenise[0].endswith(_OF_LLAMA_CPP_PYTHON)
+
     async def find_way(self) -> Way:
         """Try the ways; what the server can't do is no error. Connection troubles are.
 
@@ -54,7 +61,7 @@ class Likelihoods:
         root = self._line.address.root
         ways: list[tuple[Way, tuple[str, str]]] = [
             ("forced", (f"{root}/tokenize", "content")),
-            ("forced", (f"{root}/extras/tokenize", "input")),
+            ("forced", (f"{root}{_OF_LLAMA_CPP_PYTHON}", "input")),
             ("echo", ("", "")),
         ]
         for way, where in ways:
@@ -69,7 +76,7 @@ class Likelihoods:
                 continue
             if good - bad >= SENSE and SURE < good < 0:
                 return way
-        self.way = "none"
+        self.way, self._tokenise = "none", ("", "")
         return self.way
 
     async def mean(self, prefix: str, continuation: str) -> float:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 import trio
 
+from swarmtui.llm.model import ModelError
 from swarmtui.llm.remote.address import parse
 from swarmtui.llm.remote.likelihood import Way
 from swarmtui.llm.remote.model import RemoteModel
@@ -36,10 +37,14 @@ def meet(spec: str, key: str, key_variable: str, slots: int = 0) -> Met:
 
 
 async def _meet(model: RemoteModel) -> Met:
+    refusal: ModelError | None = None
     async with trio.open_nursery() as nursery:
         await nursery.start(model.run)
         try:
             await model.ready()
-        finally:
-            nursery.cancel_scope.cancel()
+        except ModelError as error:
+            refusal = error  # Raised in here, it would come out in a group.
+        nursery.cancel_scope.cancel()
+    if refusal is not None:
+        raise refusal
     return Met(model.name, model.judging, model.context, model.slots, tuple(model.notices))

@@ -71,6 +71,8 @@ class RemoteModel:
         self._likelihoods = Likelihoods(self._line, address.model)
         self._form = 0
         self._counts_usage = True
+        self._tells_ends = False
+        """It has said why an answer ended: one where it doesn't say so was broken off."""
         self._llama_server = False
         self._rate = Rate()
         self._opened = trio.Event()
@@ -162,18 +164,20 @@ class RemoteModel:
         """
         await self._insist(self._choose_model, MEETING_TRIES)
         self._likelihoods = Likelihoods(self._line, self._model)
-        slots = SLOTS
         try:
             props = await self._line.get(f"{self.address.root}/props")
         except EndpointError:
             props = None
+        slots = 0
         if isinstance(props, dict):
             self._llama_server = True
             settings = props.get("default_generation_settings")
             self.context = _whole(settings.get("n_ctx") if isinstance(settings, dict) else 0)
-            slots = min(64, _whole(props.get("total_slots")) or SLOTS)
-        self.slots = self._free = self._wanted_slots or slots
+            slots = min(64, _whole(props.get("total_slots")))
         await self._insist(self._likelihoods.find_way, MEETING_TRIES)
+        # llama_cpp.server breaks an answer off as soon as another request comes.
+        slots = slots or (1 if self._likelihoods.by_llama_cpp_python else SLOTS)
+        self.slots = self._free = self._wanted_slots or slots
         self._standing = [self.address.leaves] if self.address.leaves else []
         if self.judging == "none":
             self._standing.append(f"{self.name} offers no likelihoods: scorers ask it for written marks.")
@@ -225,7 +229,7 @@ class RemoteModel:
             except EndpointError as error:
                 if not error.again:
                     raise
-                self._trouble = f"{error}: it's asked again" if left else str(error)
+                self._trouble = f"{error.in_words}{'; it is asked again' if left else ''}"
                 if not left:
                     raise
                 await trio.sleep(max(pause, error.pause))
@@ -292,6 +296,9 @@ class RemoteModel:
         text = "".join(pieces)
         if not text.strip():
             raise self._silent(thought)
+        if self._tells_ends and not finish:
+            raise EndpointError(f"{self.address.place} broke an answer off", "see the server's own log", again=True)
+        self._tells_ends = bool(finish)
         return _reply(request, text, usage, len(pieces), finish == "length")
 
     def _silent(self, thought: bool) -> EndpointError:
