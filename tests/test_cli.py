@@ -239,6 +239,22 @@ def test_plans_lists_what_the_journals_hold(tmp_path: Path, capsys: pytest.Captu
     assert facts[0]["state"] == "unfinished"
 
 
+def test_plans_lists_more_than_a_peer_would_take_of_one_author(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("swarmtui.plan.shelf.weight", lambda op: 1024 * 1024)
+    kept(tmp_path, *(f"Plan party {number}" for number in range(100)))
+    assert run("plans", "--data-dir", str(tmp_path)) == 0
+    told = capsys.readouterr()
+    assert len(told.out.splitlines()) == 100
+    assert not told.err
+    monkeypatch.setattr("swarmtui.plan.shelf.weight", lambda op: 8 * 1024 * 1024)
+    assert run("plans", "--data-dir", str(tmp_path)) == 0
+    told = capsys.readouterr()
+    assert len(told.out.splitlines()) == 64
+    assert "36 ops were left out (the author's budget is used up)" in told.err
+
+
 def test_export_finds_a_plan_by_its_id_its_title_or_as_the_last(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

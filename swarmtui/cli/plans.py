@@ -92,7 +92,7 @@ def _kept() -> Replica:
     from swarmtui.files import reason_of
     from swarmtui.paths import Folders
     from swarmtui.peer.journal import Journal
-    from swarmtui.plan.replica import Replica
+    from swarmtui.plan.replica import TOTAL_BUDGET, Replica
 
     folder = options.config().data
     try:
@@ -101,7 +101,8 @@ def _kept() -> Replica:
         files = Folders(folder).all_journals()
     except OSError as error:
         raise Failure(f"the data folder {folder} can't be read ({reason_of(error)})", "see --data-dir") from error
-    replica = Replica()
+    # An author's budget is for one swarm in one run; here lie all plans of years, most by the same few keys.
+    replica = Replica(author_budget=TOTAL_BUDGET)
     for file in files:
         journal = Journal(file)
         try:
@@ -110,6 +111,8 @@ def _kept() -> Replica:
             journal.close()
         for text in [*journal.notices, *([journal.degraded] if journal.degraded else [])]:
             click.echo(f"swarmtui: {text}", err=True)
+    for reason, count in replica.refused.items():
+        click.echo(f"swarmtui: {count} ops were left out ({reason}): move older files out of {folder}", err=True)
     return replica
 
 
