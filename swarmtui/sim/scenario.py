@@ -21,7 +21,7 @@ class Member(Data, frozen=True):
     """One peer. Members are named by their place in the scenario's list."""
 
     role: str
-    """operator, decomposer, scorer, executor, observer (silent, without an agent), idle (a peer without one) or hostile."""
+    """operator, decomposer, scorer, executor, observer (a silent peer), idle (a peer without an agent) or hostile."""
     joins_s: float = 0.0
     skew_ms: int = 0
     """How wrong its clock is until the healing."""
