@@ -154,6 +154,7 @@ class Swarm:
 
     def _command(self, act: Callable[[], Awaitable[str]]) -> Future[str]:
         future: Future[str] = Future()
+        future.set_running_or_notify_cancel()  # what can't be cancelled can always be given its result
 
         async def perform() -> None:
             try:

@@ -71,6 +71,12 @@ def test_a_goal_becomes_a_finished_plan(swarm: Swarm) -> None:
     assert len(view.agents) == 8 and not agents(view, "observer")
 
 
+def test_a_command_whose_future_is_given_up_is_carried_out_all_the_same(swarm: Swarm) -> None:
+    assert not swarm.give_goal("Plan a party").cancel()
+    until(swarm, lambda v: [title for _, title in v.plans] == ["Plan a party"])
+    said(swarm.give_goal("Plan another"))
+
+
 def test_agents_that_come_at_once_get_different_names(swarm: Swarm) -> None:
     for future in [swarm.add_agent("scorer") for _ in range(4)]:
         said(future)
