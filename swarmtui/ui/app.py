@@ -102,6 +102,7 @@ class SwarmApp(App[int]):
         self._goal = goal
         self._begun = False
         self._leaving = False
+        self._hung_up = False
         self._shown_version: int | None = None
         self._tick = 0
         self.register_theme(colours.DARK)
@@ -203,7 +204,7 @@ class SwarmApp(App[int]):
         """End without drawing anything: the terminal is gone.
 
         Textual's writer ends at the first failed write, and who waits for it then waits for ever. So the swarm is
-        stopped and the process ends here, without Textual's goodbye.
+        stopped and the process ends here, without Textual's goodbye, also if that has begun.
         """
 
         def end() -> None:
@@ -214,8 +215,8 @@ class SwarmApp(App[int]):
                 # Not logging.shutdown: it flushes stderr, too, where the writer may stand. Logs are flushed by line.
                 os._exit(SIGHUP_EXIT)
 
-        if not self._leaving:
-            self._leaving = True
+        if not self._hung_up:
+            self._hung_up = self._leaving = True
             threading.Thread(target=end, name="hang-up").start()
 
     def ask_to_quit(self) -> None:

@@ -16,6 +16,7 @@ import pytest
 from textual.widgets import Static
 
 from swarmtui.ui.app import SwarmApp
+from swarmtui.ui.screens.failed import LeavingScreen
 from swarmtui.view import KeptPlan
 
 from .driving import NARROW, WIDE, Driver, drive
@@ -210,6 +211,36 @@ def _read_until(file: int, words: bytes) -> bytes:
             break
     assert words in data
     return data
+
+
+def test_a_window_closed_while_the_agents_say_goodbye_ends_the_program(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By itself: Textual's own goodbye would wait for a writer that's dead."""
+    codes: list[int] = []
+    ended = threading.Event()
+
+    def end(code: int) -> None:
+        codes.append(code)
+        ended.set()
+
+    class Slow(FakeSwarm):
+        gate = threading.Event()
+
+        def stop(self, timeout: float = 10.0) -> bool:
+            assert self.gate.wait(60)
+            return super().stop(timeout)
+
+    swarm = Slow()
+    monkeypatch.setattr(os, "_exit", end)
+
+    async def scenario(d: Driver) -> None:
+        d.app.leave()
+        await d.until(lambda: isinstance(d.app.screen, LeavingScreen))
+        d.app._hang_up()
+        swarm.gate.set()
+
+    drive(scenario, swarm=swarm)
+    assert ended.wait(60)
+    assert codes == [128 + signal.SIGHUP]
 
 
 def test_the_configuration_is_checked_before_the_screen_opens() -> None:
