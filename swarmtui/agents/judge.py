@@ -21,7 +21,7 @@ from .tongues import is_foreign
 from .wording import cut, one_line
 
 PATIENCE_WITH_LIKELIHOOD = 2
-"""Failures after which a model isn't asked for likelihoods any more."""
+"""Failures in a row after which a model isn't asked for likelihoods any more, if it could write marks all the same."""
 LEAST_KIN, MOST_KIN = 3, 5
 """Steps of lists that are searched for paraphrased repeats: fewer leave nothing to compare with; among the many pairs
 of longer ones some always look like one, in good lists as in others."""
@@ -69,13 +69,15 @@ class Judge:
             try:
                 verdict = await self.read(title, steps, enough(plan), urgency, plan.policy.pass_mark)
             except ModelError:
-                self._refused += 1
+                pass
             else:
                 self._refused = 0
                 if verdict.marks.mean >= plan.policy.pass_mark or is_small(self._model.name):
                     return verdict
                 return await self._advised(title, steps, verdict, urgency, write, seed)
         _, checked = await self.ask(title, steps, write, seed, goal, enough(plan), urgency, plan.policy.pass_mark)
+        # A model that is gone for a while can't write marks either: that tells nothing of what it can.
+        self._refused += 1
         return checked
 
     async def read(

@@ -29,6 +29,7 @@ from swarmtui.agents.trial import (
 from swarmtui.llm.model import Likelihood, ModelError, Reply, Request
 from swarmtui.llm.scripted import ScriptedModel
 from swarmtui.plan.ops import Marks
+from tests.agents import making
 
 GOOD_LINE = b'{"goal": "Bake  bread", "flaw": null, "steps": ["Knead\\nthe dough", "Heat the oven"], "language": "en"}'
 
@@ -208,3 +209,39 @@ async def test_a_model_without_likelihoods_is_noticed() -> None:
     assert not await can_be_read(scripted)
     with pytest.raises(ModelError):
         await mark(scripted, Numbered(1, Split("x", ("a",))), [LIKELIHOOD])
+
+
+async def test_a_model_that_was_away_is_read_again_and_one_without_likelihoods_is_asked_for_words() -> None:
+    class Faulty(Readable):
+        away = True
+        readable = False
+
+        async def likelihood(self, request: Likelihood) -> list[float]:
+            if self.away or not self.readable:
+                self.weighed.append((request.prefix, ""))
+                raise ModelError("can't")
+            return await super().likelihood(request)
+
+        async def generate(self, request: Request, on_text: Callable[[str], None] | None = None) -> Reply:
+            if self.away:
+                raise ModelError("can't")
+            return await super().generate(request, on_text)
+
+    model, plan = Faulty(), making.plan()
+    draft = making.draft(plan)
+    judge = Judge(model, AgentSettings(), None)
+
+    async def judged() -> Verdict:
+        return await judge(plan, plan.root, draft, lambda _: None, 1)
+
+    for _ in range(4):
+        with pytest.raises(ModelError):
+            await judged()
+    model.away, model.readable = False, True
+    await judged()
+    assert [request.prompt for request in model.asked if "specific" in str(request.schema)] == []
+    model.readable = False
+    model.weighed.clear()
+    for _ in range(4):
+        assert (await judged()).marks.specific == 70
+    assert len(model.weighed) == 2
