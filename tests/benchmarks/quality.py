@@ -29,7 +29,7 @@ from swarmtui.agents.results import Checks as ResultChecks
 from swarmtui.agents.results import left_out
 from swarmtui.agents.tongues import is_foreign, language_of, script_of
 from swarmtui.agents.work import Worker
-from swarmtui.llm.model import ModelError
+from swarmtui.llm.model import ModelError, Request
 from swarmtui.plan.ops import Policy, Proposal, Result
 from swarmtui.plan.state import Draft, Plan
 from swarmtui.swarm.errors import SwarmError
@@ -40,6 +40,8 @@ SPLITS = Path(__file__).parent.parent / "data" / "splits_more.jsonl"
 NEED = 2
 """Of three scorers."""
 RIVALS = 3
+LONG = 1_000
+"""Tokens of an answer to a whole goal, at most."""
 POLICY = Policy(need=NEED, of=3, rivals=RIVALS, rounds=1, fan_out=(2, 4), max_depth=1)
 
 
@@ -78,6 +80,10 @@ class Results:
     words: list[float] = field(default_factory=list)
     unseen: list[float] = field(default_factory=list)
     """Topics of the goals that no prompt was tuned on."""
+    alone: list[float] = field(default_factory=list)
+    """Topics of one long answer to the goal, without a swarm."""
+    repeated: list[float] = field(default_factory=list)
+    """Topics of as many long answers as take the tokens that the leaves took."""
 
 
 class Bench:
@@ -166,6 +172,7 @@ class Bench:
         for child in children:
             child.after = tuple(children[index].id for index in child.step.after)
         texts = []
+        before = self.model.meter.tokens_out
         for child in children:
             found.leaves += 1
             try:
@@ -176,6 +183,7 @@ class Bench:
             found.sound += not ResultChecks.of(plan, child, self.prompts).faults(text)
             making.result(child, text)
             texts.append(f"{child.title}. {text}")
+        await self.alone(goal, self.model.meter.tokens_out - before)
         merged = await worker(plan, plan.root, nobody, self.seed(), 0)
         parts = [(child.title, output(child.result)) for child in children if child.result]
         found.plans += 1
@@ -185,6 +193,26 @@ class Bench:
         found.words.append(len(content_words(text) - content_words(goal.title)))
         if not goal.seen:
             found.unseen.append(found.topics[-1])
+
+    async def alone(self, goal: Goal, tokens: int) -> None:
+        """What the model says of a goal when it's simply asked: once, and again and again until so many are written."""
+        texts: list[str] = []
+        while tokens > 0:
+            asked = Request(
+                agent="bench",
+                purpose="work",
+                subject=goal.title,
+                system=self.prompts.executor.small_system,
+                prompt=f"Write a detailed plan with concrete steps: {goal.title}",
+                max_tokens=LONG,
+                temperature=0.6,
+                seed=self.seed(),
+            )
+            reply = await self.model.generate(asked)
+            texts.append(reply.text)
+            tokens -= max(1, reply.tokens_out)
+        self.results.alone.append(topics(goal, texts[0]) if texts else 0.0)
+        self.results.repeated.append(topics(goal, " ".join(texts)))
 
     async def tongue(self, goal: Goal) -> tuple[bool, bool]:
         """Whether a draft and a result are in the goal's language."""
@@ -264,6 +292,8 @@ def table(bench: Bench, tongues: Sequence[tuple[str, bool, bool]], judge: Sequen
             f"| plans | merges in which every part is found | {results.whole} of {results.plans} |",
             f"| plans | topics of the reference list | {100 * fmean(results.topics):.0f} % |",
             f"| plans | distinct content words | {fmean(results.words):.0f} |",
+            f"| without a swarm | topics, one long answer | {100 * fmean(results.alone):.0f} % |",
+            f"| | topics, as many long answers as take the leaves' tokens | {100 * fmean(results.repeated):.0f} % |",
         ]
     if results.unseen:
         lines.append(f"| plans | topics, goals not seen while tuning | {100 * fmean(results.unseen):.0f} % |")
