@@ -10,7 +10,8 @@ from pathlib import Path
 
 import trio
 
-LOG_TAIL = 4_000
+MAX_LOG = 1 << 20
+"""Bytes; a longer log is begun anew by the next engine."""
 
 
 def remedy_for(code: int) -> tuple[str, str]:
@@ -74,24 +75,18 @@ async def spawn(log: Path | None) -> trio.Process:
             os.close(stream)
 
 
-def tail(log: Path | None) -> str:
-    """The end of the log."""
-    if log is None:
-        return ""
-    try:
-        with log.open("rb") as file:
-            file.seek(max(0, file.seek(0, os.SEEK_END) - LOG_TAIL))
-            return file.read().decode("utf-8", "replace")
-    except OSError:
-        return ""
-
-
 def _open_log(log: Path | None) -> int:
-    """A file descriptor for stderr. Without a log that can be written the engine's prints are dropped."""
+    """A file descriptor for stderr. Without a log that can be written the engine's prints are dropped.
+
+    What an engine said before it died stays when the next one is started, and several write at the same time.
+    """
     if log is None:
         return subprocess.DEVNULL
     try:
         log.parent.mkdir(parents=True, exist_ok=True)
-        return os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+        file = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+        if os.fstat(file).st_size > MAX_LOG:
+            os.ftruncate(file, 0)
+        return file
     except OSError:
         return subprocess.DEVNULL

@@ -15,6 +15,7 @@ def say(*messages):
 def answer(message):
     prompt = message.prompt if isinstance(message, wire.Generate) else ""
     if prompt == "die":
+        print("dying", file=sys.stderr, flush=True)
         os._exit(7)
     if prompt == "garbage":
         sys.stdout.buffer.write(b"\xff" * 64)

@@ -103,6 +103,21 @@ async def test_an_engine_that_ends_or_talks_nonsense_is_started_again(prompt):
         assert len(model.notices) <= 20
 
 
+async def test_what_an_engine_said_before_it_died_stays_in_the_log_which_doesnt_grow_for_ever(tmp_path):
+    log = tmp_path / "llama.log"
+    log.write_text("what another engine said\n")
+    async with running(log=log) as model:
+        await model.ready()
+        with pytest.raises(ModelError):
+            await model.generate(ask("die"))
+        assert (await model.generate(ask("fine"))).text == "fine"
+        assert log.read_text() == "what another engine said\n" + "dying\n" * 2
+    log.write_bytes(b"x" * (process.MAX_LOG + 1))
+    async with running(log=log) as model:
+        await model.ready()
+    assert log.read_bytes() == b""
+
+
 async def test_the_one_that_an_engine_dies_of_is_found_and_the_others_are_answered():
     answers, lost = [], []
 
