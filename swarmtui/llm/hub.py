@@ -123,7 +123,9 @@ def look(name: str, endpoint: str | None = None) -> Repository:
 
 
 def _safe(path: str) -> bool:
-    """A GGUF of a model, whose path can't lead elsewhere when it's written here."""
+    """A GGUF of a model, whose path can be shown and can't lead elsewhere when it's written here."""
+    if not path.isprintable():
+        return False
     name = PurePosixPath(path)
     plain = all(re.fullmatch(r"[^/\\\0:*?\"<>|]{1,200}", part) and part != ".." for part in name.parts)
     low = name.name.lower()
@@ -165,7 +167,7 @@ def choose(
         close = close or [each for each in offers if wanted in each.label.casefold()]
         if len(close) == 1:
             return close[0]
-        names = ", ".join(one_line(each.label) for each in (close or offers)[:12])
+        names = ", ".join(each.label for each in (close or offers)[:12])
         raise ModelError(f"{repository.name} has {'several' if close else 'no'} {one_line(label)}", f"it has: {names}")
     fitting = [each for each in offers if each.fit(numbers, here).verdict == "fits"]
     fitting = fitting or [each for each in offers if each.fit(numbers, here).verdict == "tight"]

@@ -72,7 +72,7 @@ class _Download:
         self.file = file
         self.path = folder / PurePosixPath(file.name).name
         # Of another version of the file nothing can be used: its part has another name.
-        mark = (file.sha256 or repository.revision)[:12]
+        mark = hashlib.sha256((file.sha256 or repository.revision).encode()).hexdigest()[:12]
         self._part = folder / f"{self.path.name}.{mark}.part"
         self._repository = repository
         self._endpoint = endpoint

@@ -121,6 +121,8 @@ def test_what_a_repository_offers(here):
             "half-Q2_K-00001-of-00003.gguf",
             "UD-Q2_K_XL/tiny-UD-Q2_K_XL.gguf",
             "../../evil-Q6_K.gguf",
+            "evil\x1b]0;title\x07-Q5_K_M.gguf",
+            "evil\u202e-Q5_K_S.gguf",
             "plain.gguf",
         ),
         b"x",
@@ -203,6 +205,13 @@ def test_a_part_of_another_version_isnt_used(here, tmp_path, model):
     (folder / "tiny-Q4_K_M.gguf.0123456789ab.part").write_bytes(b"old" * 1000)
     assert fetch(here, tmp_path).path.read_bytes() == model
     assert "range" not in here.transfers()[0]
+
+
+@pytest.mark.parametrize(("sha", "revision"), [("/../../evil", "main"), ("", "/../../evil")])
+def test_what_the_hub_calls_a_version_leads_nowhere(tmp_path, sha, revision):
+    found = Repository("ada/tiny-GGUF", revision, ())
+    part = hub_fetch._Download(found, HubFile("tiny.gguf", 1, sha), tmp_path, None)._part
+    assert (part.parent, part.suffix) == (tmp_path, ".part")
 
 
 def test_what_was_damaged_on_its_way_is_thrown_away(here, tmp_path, model):
