@@ -41,11 +41,14 @@ class _Started:
     metered: Metered
     notices: list[str]
     users: int = 0
+    ended: bool = False
+    """It gave up for good, e.g. as its file is gone."""
     scope: trio.CancelScope = field(default_factory=trio.CancelScope)
 
     async def live(self, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
         with self.scope:
             await self.source.run(task_status)
+        self.ended = True
 
 
 class Chosen:
@@ -150,7 +153,7 @@ class Models:
         async with self._lock:
             try:
                 key, make = await trio.to_thread.run_sync(self._find, spec)
-                if key not in self._running:
+                if key not in self._running or self._running[key].ended:
                     self._running[key] = await self._start(key, *make())
             except ModelError as error:
                 raise SwarmError(str(error), error.remedy, another_model=True) from error

@@ -16,7 +16,7 @@ from swarmtui.llm import memory, process
 from swarmtui.llm import models as files
 from swarmtui.llm.client import EngineModel
 from swarmtui.llm.memory import Memory
-from swarmtui.llm.model import Likelihood, Request
+from swarmtui.llm.model import Likelihood, ModelError, Request
 from swarmtui.swarm import Swarm, SwarmError
 from swarmtui.swarm.metering import Meter
 from swarmtui.swarm.models import Models
@@ -106,6 +106,30 @@ async def test_new_agents_get_what_was_chosen_for_them(own: Path) -> None:
         assert await models.use("large") == "large-7b"
         assert list(pids(models)) == ["large-7b"]
         assert models.usual("decomposer") == "large"
+
+
+async def test_a_model_whose_engine_gave_up_is_started_anew_when_it_is_chosen_again(
+    own: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("swarmtui.llm.client.FIRST_PAUSE_S", 0.01)
+    async with shelf(settings(own, model="small")) as models:
+        ada, bob = await models.take("small"), await models.take("small")
+        (own / "small-1b.gguf").rename(own / "away")
+        with pytest.raises(ModelError):
+            await ada.generate(ask("die"))
+        with pytest.raises(ModelError, match="no model file"):
+            await ada.generate(ask("hello"))
+        with pytest.raises(SwarmError):
+            await ada.change("small")
+        (own / "away").rename(own / "small-1b.gguf")
+        await ada.change("small")
+        assert (await ada.generate(ask("hello"))).text == "hello"
+        await bob.change("small")
+        assert (await bob.generate(ask("hello"))).text == "hello"
+        assert len(pids(models)) == 1
+        ada.close()
+        bob.close()
+        assert not pids(models)
 
 
 async def test_a_server_is_met_once_and_may_end(own: Path) -> None:
