@@ -123,7 +123,7 @@ class Peer:
         self._intake = Intake(self._store, network, self._presences, self._heard)
         self._beat_s = rng.uniform(0.0, INTERVAL_S) if beat_s is None else beat_s
         self._herald = Herald(identity, card, self._store, self._spread, self._presences, now_ms, rng, self._beat_s)
-        self._started = self._ticked = 0.0
+        self._ticked = 0.0
 
     # --- what it knows
 
@@ -167,11 +167,6 @@ class Peer:
             )
         notices += [f"Ops were refused: {reason}. What this peer shows may differ." for reason in self.replica.refused]
         return [notice for notice in notices if notice]
-
-    def heard_age(self, peer: PeerId) -> float:
-        """Seconds since a peer was last heard, by our own monotonic clock; since we started, if never."""
-        heard = self.presences.get(peer)
-        return self._now() - max(self._started, heard.at if heard else 0.0)
 
     def silent_too_long(self, peer: PeerId) -> bool:
         """Whether a presence that was expected has failed to come (true long before the peer is dropped)."""
@@ -276,7 +271,7 @@ class Peer:
         Raises:
             NetworkError: the network can't be joined, or has ended.
         """
-        self._started = self._ticked = trio.current_time()
+        self._ticked = trio.current_time()
         await self._recall.start()
         send, receive = trio.open_memory_channel[Event](EVENTS)
         network_scope = trio.CancelScope()
@@ -363,7 +358,6 @@ class Peer:
         stopped, self._ticked = now - self._ticked - TICK_S, now
         if stopped > STOPPED_S:
             self._presences.excuse(stopped)
-            self._started += stopped
             self._settling.woke()
 
     # --- what comes in

@@ -66,7 +66,8 @@ class Presence(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     at: _Count
     """Unix ms by the sender's clock."""
     run: _Count
-    """When the sender started, in unix ms by its clock; tells its runs apart."""
+    """Drawn when the sender starts, greater for later starts (unix ms by its clock × 1024 + chance): tells its runs
+    apart."""
     count: _Count
     """Grows with each presence of a run."""
     every_ms: Annotated[int, Meta(ge=1_000, le=300_000)] = int(INTERVAL_S * 1000)

@@ -90,7 +90,7 @@ def decide(ballot: Ballot, line: Sequence[Term]) -> bool:
         Whether anything differs.
     """
     node, words, old = ballot.node, ballot.words, (ballot.accepted_at, ballot.vetoed, ballot.picked)
-    ballot.quorum_at = accepted = rules.accepted_at(ballot.tally, line, node.depth)
+    accepted = rules.accepted_at(ballot.tally, line, node.depth)
     vetoed, picked = False, None
     if words:
         vetoed = not words[-1][2]

@@ -32,7 +32,6 @@ class Ballot(Draft):
     """The same, earliest first."""
     words: Ordered[tuple[Hlc, OpId, bool]] = ()
     """The operator's picks (True) and vetoes (False), in order."""
-    quorum_at: Hlc | None = None
     picked: tuple[Hlc, OpId] | None = None
     """Its latest pick; None if none, or if it's vetoed."""
 

@@ -7,7 +7,7 @@ An op is one signed statement. Its payload is a MessagePack map; the `body` is a
 
 from __future__ import annotations
 
-from typing import Annotated, ClassVar, TypeAlias
+from typing import Annotated, TypeAlias
 
 import msgspec
 from msgspec import Meta
@@ -70,9 +70,9 @@ class Policy(Part, frozen=True):
     lease_s: Annotated[int, Meta(ge=1, le=86_400)] = 60
     """A silent holder may be taken over after so long."""
     attempts: Annotated[int, Meta(ge=1, le=100)] = 3
-    """Releases after which a task has failed."""
+    """Failures after which a task has failed."""
     settle_ms: Annotated[int, Meta(ge=0, le=60_000)] = 1_000
-    """How long an executor waits after its claim before it works."""
+    """The least time between an executor's claim and its result."""
     skills: Annotated[tuple[Skill, ...], Meta(max_length=32)] = (DEFAULT_SKILL,)
     """What steps may need."""
     synthesis: Annotated[str, Meta(pattern=r"\A(none|root|all)\Z")] = "root"
@@ -214,8 +214,6 @@ class Steer(Body, tag="steer", frozen=True):
 
 class Unknown(Body, tag="unknown", frozen=True):
     """A kind of body (or act) that this version doesn't know: kept and passed on, means nothing."""
-
-    KIND: ClassVar[str] = "unknown"
 
 
 AnyBody: TypeAlias = Goal | Proposal | Vote | Claim | Release | Result | Steer

@@ -1,4 +1,4 @@
-"""Judges a run by what has to hold (docs/protocol.md, section 7)."""
+"""Judges a run by what has to hold (docs/protocol.md, section 9)."""
 
 from __future__ import annotations
 

@@ -103,7 +103,8 @@ class Jump(Data, frozen=True, tag="jump"):
 
 
 class Steering(Data, frozen=True, tag="steering"):
-    """The operator decides something: policy, pick, veto, retry, note or pause (which it takes back after 20 s)."""
+    """The operator decides something: policy, pick, veto, retry, note or pause (which it takes back
+    after the healing)."""
 
     at: float
     act: str

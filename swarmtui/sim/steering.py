@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from .member import Member
     from .world import World
 
-PAUSE_S = 20.0
-
 
 def operators(world: World) -> list[Member]:
     """Those who can decide now."""

@@ -11,7 +11,6 @@ from swarmtui.plaintext import many_lines, one_line
 
 DIM = "$text-muted"
 FAINT = "$text-disabled"
-BOLD = "bold"
 
 _BARS = "▁▂▃▄▅▆▇█"
 

@@ -62,15 +62,7 @@ class DetailPage(Lines):
         return self._groups[self.cursor] if self.cursor < len(self._groups) else None
 
     def selected(self, index: int) -> bool:
-        return (
-            self.group is not None
-            and self._groups[index] == self.group
-            and (index, self.group)
-            == (
-                self._groups.index(self.group),
-                self._groups[index],
-            )
-        )
+        return self.group is not None and index == self._groups.index(self.group)
 
     def draw(self, index: int, width: int) -> Content:
         mark = self.group is not None and self._groups[index] == self.group
