@@ -152,10 +152,6 @@ class Remembered:
     def name(self) -> str:
         return self._model.name
 
-    @property
-    def tokens_per_second(self) -> float:
-        return self._model.tokens_per_second
-
     async def generate(self, request: Request, on_text: Callable[[str], None] | None = None) -> Reply:
         """See `Model.generate`."""
         return await self._model.generate(request, on_text)

@@ -14,7 +14,6 @@ from swarmtui.llm.desk import Desk, Ticket
 from swarmtui.llm.machine import EngineNumbers, EngineSettings
 from swarmtui.llm.memo import Memo
 from swarmtui.llm.model import Cost, Likelihood, ModelError, Reply, Request
-from swarmtui.llm.rate import Rate
 from swarmtui.llm.tuning import Notebook
 from swarmtui.llm.vigil import PATIENCE_S, TICK_S, Vigil
 
@@ -72,7 +71,6 @@ class EngineModel:
         self._outgoing: trio.MemorySendChannel[wire.ToEngine] | None = None
         self._desk = Desk()
         self._numbers = 0
-        self._rate = Rate()
         self._memo = Memo()
         self._opened = trio.Event()
         self._refusal: ModelError | None = None
@@ -111,11 +109,6 @@ class EngineModel:
     def pid(self) -> int:
         """The engine's process id; 0 if there's none now."""
         return self._process.pid if self._process else 0
-
-    @property
-    def tokens_per_second(self) -> float:
-        """Tokens generated per second, over the last five."""
-        return self._rate.tokens_per_second
 
     async def run(self, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
         """Keep an engine running until cancelled; then it's ended and all waiting requests fail.
@@ -329,9 +322,8 @@ class EngineModel:
         elif isinstance(message, wire.Refused):
             self._refuse(message.reason, message.remedy)
         elif isinstance(message, wire.Piece):
-            self._rate.add(message.tokens)
             ticket = self._desk.sent(message.id)
-            if ticket is not None and message.text:
+            if ticket is not None:
                 ticket.hear(message.text)
         else:
             ticket = self._desk.done(message.id)

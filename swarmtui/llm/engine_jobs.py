@@ -105,7 +105,6 @@ class Writing:
         self._decoder = decoder
         self._now = now
         self._began = now()
-        self._heard = 0
         self._standing = prefix
         self._lane = Lane(slot, self.prompt[self.tokens_cached :] + decoder.take_tokens(), 1)
 
@@ -128,10 +127,8 @@ class Writing:
 
     def report(self) -> list[wire.FromEngine]:
         found: list[wire.FromEngine] = []
-        text, count = self._decoder.take_stream(), self._decoder.count
-        if text or count > self._heard:
-            found.append(wire.Piece(self.id, text, count - self._heard))
-            self._heard = count
+        if text := self._decoder.take_stream():
+            found.append(wire.Piece(self.id, text))
         if self.done:
             found.append(
                 wire.Done(
@@ -140,7 +137,7 @@ class Writing:
                     value=self._decoder.value,
                     tokens_in=self.tokens_in,
                     tokens_cached=self.tokens_cached,
-                    tokens_out=count,
+                    tokens_out=self._decoder.count,
                     seconds=self._now() - self._began,
                     cut=self._decoder.cut,
                 )

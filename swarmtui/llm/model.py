@@ -123,11 +123,6 @@ class Model(Protocol):
         """Short name for the screen, e.g. 'SmolLM2-135M-Instruct Q4_1' or 'scripted'."""
         ...
 
-    @property
-    def tokens_per_second(self) -> float:
-        """Recent rate of generated tokens over all agents."""
-        ...
-
     async def generate(self, request: Request, on_text: Callable[[str], None] | None = None) -> Reply:
         """Generate; `on_text` gets each new piece of text as it comes.
 

@@ -12,7 +12,6 @@ import trio
 
 from swarmtui.llm import grammar
 from swarmtui.llm.model import Likelihood, ModelError, Reply, Request
-from swarmtui.llm.rate import Rate
 
 PIECE_WORDS = 6
 CHARS_PER_TOKEN = 4
@@ -69,7 +68,6 @@ class ScriptedModel:
         self._pace = tokens_per_second / max(slow, 1e-9)
         self._fail_rate = fail_rate
         self._asked = 0
-        self._rate = Rate()
         self.notices: list[str] = []
         self.state = "ready"
 
@@ -77,11 +75,6 @@ class ScriptedModel:
     def name(self) -> str:
         """What it is."""
         return "scripted"
-
-    @property
-    def tokens_per_second(self) -> float:
-        """Tokens written per second, over the last five."""
-        return self._rate.tokens_per_second
 
     async def run(self, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
         """Nothing has to run; sleeps until cancelled, as an engine's client would."""
@@ -136,7 +129,6 @@ class ScriptedModel:
         for at in range(0, len(words), PIECE_WORDS):
             piece = "".join(words[at : at + PIECE_WORDS])
             await trio.sleep(_tokens(piece) / self._pace)
-            self._rate.add(_tokens(piece))
             if on_text is not None and piece:
                 on_text(piece)
 

@@ -114,7 +114,6 @@ class Piece(Message, frozen=True, tag="piece"):
 
     id: int
     text: str
-    tokens: int
 
 
 class Done(Message, frozen=True, tag="done"):

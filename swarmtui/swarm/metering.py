@@ -164,7 +164,7 @@ def _vote_fate(plan: Plan, op: Op, vote: Vote, shared: bool) -> str:
 
 
 class Account:
-    """An agent's part of the meter; satisfies `agents.agent.Account`."""
+    """An agent's part of the meter; satisfies `agents.account.Account`."""
 
     def __init__(self, meter: Meter, name: str) -> None:
         self._meter = meter
@@ -194,10 +194,6 @@ class Metered:
     @property
     def name(self) -> str:
         return self._model.name
-
-    @property
-    def tokens_per_second(self) -> float:
-        return self._model.tokens_per_second
 
     @property
     def context(self) -> int:

@@ -64,10 +64,6 @@ class Chosen:
         return self._last.metered.name
 
     @property
-    def tokens_per_second(self) -> float:
-        return self._last.metered.tokens_per_second
-
-    @property
     def context(self) -> int:
         """Tokens per request; 0 where the model doesn't tell."""
         return self._last.metered.context

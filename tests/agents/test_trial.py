@@ -38,7 +38,6 @@ class Readable:
     """Gives texts that share words with the prefix's first line a better likelihood, and counts what it weighs."""
 
     name = "readable 7B"
-    tokens_per_second = 0.0
 
     def __init__(self) -> None:
         self.weighed: list[tuple[str, str]] = []

@@ -16,8 +16,6 @@ class Told:
         cut: every answer reached its limit.
     """
 
-    tokens_per_second = 0.0
-
     def __init__(self, *answers: Any, name: str = "told", cut: bool = False) -> None:
         self.name = name
         self.answers = list(answers)

@@ -65,7 +65,6 @@ class CodeModel:
     """
 
     name = "code"
-    tokens_per_second = 10.0
 
     def __init__(self, rng: random.Random, seconds: float = 2.0, mark: int | None = None) -> None:
         self.rng = rng

@@ -21,7 +21,7 @@ def answer(message):
         sys.stdout.buffer.write(b"\xff" * 64)
         sys.stdout.buffer.flush()
         return
-    say(wire.Piece(message.id, prompt, 1))
+    say(wire.Piece(message.id, prompt))
     if prompt == "stop":
         os.kill(os.getpid(), signal.SIGSTOP)
     if prompt != "hang":

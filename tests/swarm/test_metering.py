@@ -126,7 +126,6 @@ class Slow:
     """Answers when it's let."""
 
     name = "slow"
-    tokens_per_second = 0.0
 
     def __init__(self) -> None:
         self.go = trio.Event()

@@ -13,7 +13,6 @@ import trio
 from swarmtui.llm import grammar
 from swarmtui.llm.fair import FairQueue
 from swarmtui.llm.model import Likelihood, ModelError, Reply, Request
-from swarmtui.llm.rate import Rate
 from swarmtui.llm.remote import answers
 from swarmtui.llm.remote.address import Address
 from swarmtui.llm.remote.http import READ_S, EndpointError, Line
@@ -74,7 +73,6 @@ class RemoteModel:
         self._tells_ends = False
         """It has said why an answer ended: one where it doesn't say so was broken off."""
         self._llama_server = False
-        self._rate = Rate()
         self._opened = trio.Event()
         self._refusal: ModelError | None = None
         self._standing: list[str] = []
@@ -98,11 +96,6 @@ class RemoteModel:
     def notices(self) -> list[str]:
         """What a person should know, and what's wrong now."""
         return [*self._standing, *([self._trouble] if self._trouble else [])]
-
-    @property
-    def tokens_per_second(self) -> float:
-        """Tokens written per second, over the last five."""
-        return self._rate.tokens_per_second
 
     async def run(self, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
         """Meet the server, then keep the way to it open until cancelled. Never raises on its own."""
@@ -285,7 +278,6 @@ class RemoteModel:
                 finish, thought = ended or finish, thought or thinks
                 if text:
                     pieces.append(text)
-                    self._rate.add(1)
                     if on_text is not None:
                         on_text(text)
         except EndpointError as error:
