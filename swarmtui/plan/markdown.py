@@ -8,12 +8,10 @@ headings become bold lines, fences are closed, and HTML, links and images are sh
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Iterator
 
-_ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|[\]PX^_][^\x07\x1b]*(?:\x07|\x1b\\)?|[ -/]*[0-~])?")
-_BREAKS = re.compile(r"\r\n|[\r\x0b\x0c\x1c-\x1e\x85\u2028\u2029]")
-_JOINERS = "\u200c\u200d\u200e\u200f"
+from .cleaning import clean
+
 _MARKS = re.compile(r"([\\`*_\[\]<>#~|&!])")
 
 _FENCE = re.compile(r"^\s*(`{3,}|~{3,})\s*([A-Za-z0-9+_-]*)")
@@ -28,27 +26,6 @@ _TOKEN = re.compile(
     r"|(?P<code>(?<!`)(?P<ticks>`+)(?!`)[^`\n](?:.*?[^`])??(?P=ticks)(?!`))"
     r"|(?P<mark>[\\`<\[\]])"
 )
-
-
-def clean(text: str) -> str:
-    """Return the text without control and invisible characters, every line end a newline, every space a plain one."""
-    return "".join(_shown(char) for char in _BREAKS.sub("\n", _ESCAPES.sub("", text)))
-
-
-def _shown(char: str) -> str:
-    if char == "\n" or char in _JOINERS:
-        return char
-    match unicodedata.category(char):
-        case "Zs":
-            return " "
-        case "Cc":
-            return "    " if char == "\t" else ""
-        case "Cf":
-            return ""
-        case "Cs":
-            return "\N{REPLACEMENT CHARACTER}"
-        case _:
-            return char
 
 
 def inline(text: str) -> str:
