@@ -18,6 +18,7 @@ import tomli_w
 
 from swarmtui import paths, tomlfile
 from swarmtui.files import reason_of
+from swarmtui.plan.ops import QUORUMS
 from swarmtui.settings import (
     DEFAULT_KEY_VARIABLE,
     DEFAULT_PRESET,
@@ -259,9 +260,10 @@ def _check(key: str, value: Any) -> None:
         ValueError: with what would be right.
     """
     if key == "policy.quorum":
-        words = ("majority", "two-thirds", "all")
-        if isinstance(value, str) and value not in words:
-            raise ValueError(f"expected a number or one of {', '.join(words)}, got {value!r}{_nearest(value, words)}")
+        if isinstance(value, str) and value not in QUORUMS:
+            raise ValueError(
+                f"expected a number or one of {', '.join(QUORUMS)}, got {value!r}{_nearest(value, QUORUMS)}"
+            )
         if isinstance(value, int) and not 1 <= value <= 1000:
             raise ValueError(f"expected 1 to 1000, got {value}")
     elif key == "swarm.listen" and value not in ("local", "lan"):

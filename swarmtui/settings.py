@@ -12,7 +12,7 @@ from msgspec import Meta
 
 from swarmtui import paths
 from swarmtui.files import expanded
-from swarmtui.plan.ops import DEFAULT_SKILL, MAX_DEPTH, InvalidOp, Policy, check_policy
+from swarmtui.plan.ops import DEFAULT_SKILL, MAX_DEPTH, InvalidOp, Policy, check_policy, need_of
 
 ENV_PREFIX = "SWARMTUI_"
 DEFAULT_PRESET = "laptop"
@@ -132,10 +132,7 @@ class PolicyConfig(Section, frozen=True):
 
     def need(self, scorers: int) -> int:
         """Return how many approvals the quorum means among so many scorers (at least 1)."""
-        among = max(1, scorers)
-        if isinstance(self.quorum, int):
-            return self.quorum
-        return {"majority": among // 2 + 1, "two-thirds": -(-2 * among // 3), "all": among}[self.quorum]
+        return self.quorum if isinstance(self.quorum, int) else need_of(self.quorum, scorers)
 
     def to_policy(self, scorers: int) -> Policy:
         """Return the policy that goes into a goal, the quorum reckoned from a number of scorers.

@@ -281,6 +281,16 @@ def check(body: Body) -> None:
         check_policy(body.act.policy)
 
 
+QUORUMS = ("majority", "two-thirds", "all")
+"""What people call the usual quorums."""
+
+
+def need_of(quorum: str, scorers: int) -> int:
+    """Return how many approvals one of `QUORUMS` means among so many scorers (at least 1)."""
+    among = max(1, scorers)
+    return {"majority": among // 2 + 1, "two-thirds": -(-2 * among // 3), "all": among}[quorum]
+
+
 def check_policy(policy: Policy) -> None:
     """Check a policy's fields against each other.
 

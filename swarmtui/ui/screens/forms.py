@@ -11,11 +11,10 @@ import msgspec
 
 from swarmtui.files import WriteError, check_writable, expanded
 from swarmtui.plaintext import one_line
-from swarmtui.plan.ops import DEFAULT_SKILL, InvalidOp, Policy, check_policy
+from swarmtui.plan.ops import DEFAULT_SKILL, QUORUMS, InvalidOp, Policy, check_policy, need_of
 from swarmtui.ui.screens.dialogs import Field
 from swarmtui.view import PlanView
 
-QUORUMS = ("majority", "two-thirds", "all")
 _NUMBERS = ("rivals", "rounds", "max_depth", "pass_mark", "patience_s", "lease_s", "attempts")
 
 
@@ -63,7 +62,7 @@ def policy_fields(policy: Policy) -> tuple[Field, ...]:
     )
 
 
-def need_of(text: str, scorers: int) -> int:
+def read_need(text: str, scorers: int) -> int:
     """Turn 'majority', 'two-thirds', 'all' or a number into a number of approvals.
 
     Raises:
@@ -71,8 +70,7 @@ def need_of(text: str, scorers: int) -> int:
     """
     text = text.strip().casefold()
     if text in QUORUMS:
-        count = max(1, scorers)
-        return {"majority": count // 2 + 1, "two-thirds": -(-2 * count // 3), "all": count}[text]
+        return need_of(text, scorers)
     if not re.fullmatch(r"[0-9]{1,4}", text):
         raise ValueError("Approvals needed: give a number, majority, two-thirds or all.")
     return int(text)
@@ -89,7 +87,7 @@ def read_policy(values: Mapping[str, str], old: Policy, scorers: int) -> Policy:
     Raises:
         ValueError: with a sentence that names the entry.
     """
-    need = need_of(values["need"], scorers)
+    need = read_need(values["need"], scorers)
     fan = re.fullmatch(r"\s*([0-9]+)\s*(?:-|–|to)\s*([0-9]+)\s*", values["fan_out"])
     if fan is None:
         raise ValueError("Steps a draft: give two numbers, e.g. 2-6.")
