@@ -52,6 +52,15 @@ def test_each_split_can_be_shown(capsys: pytest.CaptureFixture[str]) -> None:
     assert "written, checked: " in out
 
 
+def test_one_split_is_one_split(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "splits.jsonl"
+    file.write_text(SPLITS.read_text().splitlines()[0])
+    assert judge(str(file)) == 0
+    out, err = capsys.readouterr()
+    assert "1 split in" in out
+    assert "1 of 1 split marked" in err
+
+
 def test_bad_lines_are_named_and_the_rest_is_marked(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "splits.jsonl"
     file.write_bytes(SPLITS.read_bytes() + b'nope\n{"goal": "x", "steps": []}\n')

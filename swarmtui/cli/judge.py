@@ -19,6 +19,7 @@ from swarmtui.cli import options
 from swarmtui.cli.failure import EXIT_INTERRUPTED, EXIT_TERMINATED, Failure
 from swarmtui.cli.progress import Line, lasting
 from swarmtui.plaintext import one_line
+from swarmtui.plan.narrative import plural
 
 if TYPE_CHECKING:
     from swarmtui.agents.trial import Bad, Marked, Method, Numbered, Row
@@ -149,7 +150,7 @@ class Ticker:
         self._told = now
         left = (now - self._began) / count * (self._total - count)
         ending = f", about {lasting(left)} to go" if left >= 1 else ""
-        self._line.show(f"{count} of {self._total} splits marked{ending}")
+        self._line.show(f"{count} of {plural(self._total, 'split')} marked{ending}")
 
     def clear(self) -> None:
         """Make room for other lines."""
@@ -257,7 +258,7 @@ def _show(outcome: Outcome, pass_mark: int) -> None:
         console.print(table)
     click.echo("\n".join(line.rstrip() for line in captured.get().split("\n") if line.strip()))
     click.echo(
-        f"{outcome.model}; {len(outcome.marked)} splits in {outcome.seconds:.0f} s; "
+        f"{outcome.model}; {plural(len(outcome.marked), 'split')} in {outcome.seconds:.0f} s; "
         f"pass: a mean mark of at least {pass_mark}; ranked: the good split of the goal got the higher mean mark"
     )
 

@@ -137,9 +137,8 @@ def snapshot(view: SwarmView) -> str:
     from swarmtui.plan.narrative import plural
 
     heard = "complete" if view.complete else "still filling"
-    lines = [f"joins at {address}" for address in view.addresses]
     ops, peers = plural(view.ops, "op"), plural(view.peers, "peer")
-    lines += [f"{ops}, {heard}, fingerprint {view.fingerprint[:16]}, {peers}: {headline(view)}"]
+    lines = [f"{ops}, {heard}, fingerprint {view.fingerprint[:16]}, {peers}: {headline(view)}"]
     if view.plan is not None:
         lines += _tree(view.plan, view.plan.root, 1)
     return "\n".join(lines) + "\n"

@@ -39,7 +39,7 @@ def common(command: Command) -> Command:
         (
             _option("--config", type=click.Path(path_type=Path), metavar="FILE", help="Config file."),
             _option("--preset", metavar="NAME", shell_complete=_presets, help="Settings to start from."),
-            _option("--model", metavar="MODEL", help="auto, scripted, a path, or part of a name."),
+            _option("--model", metavar="MODEL", help="auto, scripted, a path, a server's address, or part of a name."),
             _option("--data-dir", metavar="DIR", help="Folder of journals, keys and the log."),
             _option("--set", "assignments", multiple=True, metavar="KEY=VALUE", help="Any setting; may be repeated."),
             click.option("--debug", is_flag=True, expose_value=False, help="Show where an error comes from."),

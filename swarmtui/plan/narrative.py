@@ -97,9 +97,9 @@ def _decision(act: Act, about: str, find: Find) -> str:
             return "decided something that this version doesn't know"
 
 
-def plural(count: int, thing: str) -> str:
-    """So many of a thing: '1 vote', '2 votes'."""
-    return f"{count} {thing}{'' if count == 1 else 's'}"
+def plural(count: int, thing: str, things: str = "") -> str:
+    """So many of a thing: '1 vote', '2 votes'; `things` where an s doesn't do."""
+    return f"{count} {thing if count == 1 else things or f'{thing}s'}"
 
 
 def quoted(angle: str) -> str:

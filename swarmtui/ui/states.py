@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from textual.content import Content
 
+from swarmtui.plaintext import one_line
 from swarmtui.plan.state import State
 from swarmtui.ui.actions import Keys
 from swarmtui.ui.text import DIM, FAINT, age, line
@@ -108,4 +109,16 @@ def busy(agent: AgentView) -> bool:
     return agent.state == "running" and agent.doing not in _AT_REST
 
 
+def at_work(agent: AgentView) -> str:
+    """Say in a sentence what a busy agent does."""
+    return f"It {_DOES.get(agent.doing, f'is {agent.doing}')} “{one_line(agent.subject)}”."
+
+
+_DOES = {
+    "drafting": "drafts a split of",
+    "judging": "judges a draft of",
+    "claiming": "claims",
+    "working": "works on",
+    "merging": "merges the results of",
+}
 _AT_REST = {"", "idle", "waiting", "watching", "listening", "starting"}

@@ -53,6 +53,7 @@ def test_kill_asks_while_the_agent_works_and_no_is_the_default() -> None:
         await d.press("2", "x")
         assert d.screen == "Confirm"
         assert "End ada?" in d.text()
+        assert "It drafts a split of “Food in Kyoto”." in d.text()
         await d.press("enter")
         assert d.swarm.asked == []
         await d.press("x", "y")

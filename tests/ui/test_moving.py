@@ -97,6 +97,8 @@ def test_filter_next_previous_and_end() -> None:
         assert "Temples" in d.text()
         await d.press("slash", *"stalled", "enter")
         assert tree.key == ident("temples")
+        await d.press("slash", *"press s", "enter")
+        assert tree.matches == {ident("temples")}
         await d.press("escape", "n")
         assert d.screen == "GoalForm"
 

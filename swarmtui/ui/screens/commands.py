@@ -22,7 +22,7 @@ from swarmtui.ui.screens.goal import GoalForm
 from swarmtui.ui.screens.picker import ModelPicker
 from swarmtui.ui.screens.reading import GossipLog, Help
 from swarmtui.ui.screens.window import T, Window
-from swarmtui.ui.states import busy
+from swarmtui.ui.states import at_work, busy
 from swarmtui.view import AgentView, ModelChoice, PlanView, Role, SwarmView, TaskView
 
 if TYPE_CHECKING:
@@ -329,8 +329,7 @@ class Commands(DOMNode):
             self.swarm_app.ask(lambda swarm: swarm.kill(peer))
 
         if busy(agent):
-            what = f"It is {agent.doing} {agent.subject}.".strip()
-            self._confirm(f"End {agent.name}?", f"{what} That work is lost; another agent will do it.", kill)
+            self._confirm(f"End {agent.name}?", f"{at_work(agent)} That work is lost; another agent will do it.", kill)
         else:
             kill()
 

@@ -133,9 +133,7 @@ class MainScreen(Commands, Screen[None]):
         self.agents.border_subtitle = Content.styled(count, DIM)
         notes = []
         if self.plan_tree.filter:
-            notes.append(
-                f"/{self.plan_tree.filter}  {plural(len(self.plan_tree.matches), 'match').replace('matchs', 'matches')}"
-            )
+            notes.append(f"/{self.plan_tree.filter}  {plural(len(self.plan_tree.matches), 'match', 'matches')}")
         if self.following:
             notes.append("following")
         plans = len(view.plans) + len(view.kept)

@@ -10,7 +10,7 @@ from textual.content import Content
 from swarmtui.plan.ops import TaskId
 from swarmtui.plan.state import State
 from swarmtui.ui.actions import Keys
-from swarmtui.ui.states import look, status
+from swarmtui.ui.states import look, mended, status
 from swarmtui.ui.text import FAINT, join, line, sides
 from swarmtui.ui.widgets.lines import Lines
 from swarmtui.view import PlanView, TaskView
@@ -92,7 +92,7 @@ class PlanTree(Lines):
     # Finding
 
     def set_filter(self, text: str) -> None:
-        """Show only tasks whose title, state or holder has this text, and what stands above them; '' shows all."""
+        """Show only tasks with this text in title, state (why it stalls, too) or holder, and what stands above; '' shows all."""
         self.filter = text.strip().casefold()
         self._relist()
         if self.matches and self.key not in self.matches:
@@ -110,6 +110,7 @@ class PlanTree(Lines):
 
     def _found(self, task: TaskView) -> bool:
         words = f"{task.title}\n{look(task).word}\n{task.state.value}\n{task.status}\n{task.holder}\n{task.needs}"
+        words += f"\n{mended(task.stalled, self._own_keys)}" if task.stalled else ""
         return self.filter in words.casefold()
 
     # Lines
