@@ -22,7 +22,7 @@ from swarmtui.plan.state import Changes, Plan, Task
 
 from .account import Account
 from .crowd import Crowd, crowd
-from .settings import AgentSettings, room_of
+from .settings import AgentSettings
 from .status import Status
 
 if TYPE_CHECKING:
@@ -126,11 +126,6 @@ class Agent:
     @property
     def skills(self) -> tuple[str, ...]:
         return self.settings.skills or (DEFAULT_SKILL,)
-
-    @property
-    def room(self) -> int:
-        """Characters that a prompt may have."""
-        return self.settings.context_chars or room_of(self.model)
 
     @property
     def paused(self) -> bool:

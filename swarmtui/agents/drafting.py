@@ -128,7 +128,7 @@ class Drafter:
         if order.base is not None and number == 0 and not checks.language.small:
             template = prompts.small_refine
             values["steps"] = listed(step.title for step in order.base.steps)
-        schema = split_schema((order.plan.policy.fan_out[0], high), order.plan.policy.skills, full=False)
+        schema = split_schema(order.plan.policy.fan_out, order.plan.policy.skills, full=False)
         return self._make(order, prompts.small_system, fill(template, values), schema, TOKENS_A_STEP * high + 20, seed)
 
     def _make(
@@ -161,7 +161,7 @@ class Drafter:
 
     def _values(self, order: Order, checks: Checks) -> dict[str, str]:
         plan, task, angle = order.plan, order.task, order.angle
-        room = self._settings.context_chars or room_of(self._model)
+        room = room_of(self._model)
         low, high = plan.policy.fan_out
         detail = task.step.detail or (plan.goal.detail if task.parent is None else "")
         return context.places(plan, task, room) | {

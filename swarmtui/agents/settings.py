@@ -36,8 +36,6 @@ class AgentSettings:
     """Further drafts that are asked for when one fails the checks."""
     retries: int = 2
     """Further tries when a model fails at work."""
-    context_chars: int = 0
-    """Room for a prompt: what comes from elsewhere in the plan is shortened to fit. 0: as the model allows."""
     work_tokens: int = 400
     """Longest result, in tokens."""
     hold_leases: int = 10
@@ -47,7 +45,8 @@ class AgentSettings:
 
 
 def room_of(model: Model) -> int:
-    """Characters that a prompt for this model may have, leaving room for the answer.
+    """Characters that a prompt for this model may have, leaving room for the answer: what comes from elsewhere in the
+    plan is shortened to fit.
 
     A model that tells its `context` in tokens gets about two and a half characters a token: less than English has, more
     than most other scripts.

@@ -52,7 +52,7 @@ class Worker:
         Raises:
             ModelError: the model failed or wrote nothing.
         """
-        room = (self._settings.context_chars or room_of(self._model)) >> tries
+        room = room_of(self._model) >> tries
         text = await (self._work if task.leaf else self._merge)(plan, task, write, seed, room)
         if not text:
             raise ModelError("the model wrote nothing")

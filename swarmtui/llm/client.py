@@ -82,8 +82,6 @@ class EngineModel:
         """Tokens per request, once ready."""
         self.width = 0
         """Answers that go on in one step, once ready."""
-        self.loaded = 0.0
-        """How much of the model is loaded, 0 to 1."""
 
     @property
     def name(self) -> str:
@@ -127,7 +125,6 @@ class EngineModel:
                 pause = FIRST_PAUSE_S if trio.current_time() - began > LAST_PAUSE_S else min(pause * 2, LAST_PAUSE_S)
                 self.restarts += 1
                 await trio.sleep(pause)
-            self._desk.fail_all(self._refusal)
         finally:
             if self._refusal is None:
                 self.state = "closed"
@@ -165,7 +162,6 @@ class EngineModel:
             tokens_in=answer.tokens_in,
             tokens_cached=answer.tokens_cached,
             tokens_out=answer.tokens_out,
-            seconds=answer.seconds,
             cut=answer.cut,
         )
 
@@ -315,9 +311,7 @@ class EngineModel:
         self.vigil.heard(message.seconds if isinstance(message, wire.Beat) else 0.0)
         if isinstance(message, wire.Beat):
             return
-        if isinstance(message, wire.Loading):
-            self.loaded = message.share
-        elif isinstance(message, wire.Ready):
+        if isinstance(message, wire.Ready):
             self._hear_ready(message)
         elif isinstance(message, wire.Refused):
             self._refuse(message.reason, message.remedy)
@@ -333,7 +327,7 @@ class EngineModel:
 
     def _hear_ready(self, message: wire.Ready) -> None:
         self._desk.slots, self._desk.express, self.width = message.slots, message.express, message.width
-        self.context, self.loaded, self.state = message.context, 1.0, "ready"
+        self.context, self.state = message.context, "ready"
         for each in message.notices:
             self._notice(each)
         if self._notebook is not None and message.speeds:

@@ -65,7 +65,6 @@ class Ticket:
             tokens_in=message.tokens_in,
             tokens_cached=message.tokens_cached,
             tokens_out=message.tokens_out if isinstance(message, wire.Done) else 0,
-            seconds=message.seconds,
         )
 
 

@@ -23,12 +23,12 @@ from swarmtui.llm.decoder import Decoder
 from swarmtui.llm.engine_cache import Cache, shared
 from swarmtui.llm.engine_chat import Chat
 from swarmtui.llm.engine_jobs import Job, Lane, Weighing, Writing
-from swarmtui.llm.engine_llama import LEAST_CONTEXT, Unusable, Weights
+from swarmtui.llm.engine_llama import Unusable, Weights
 from swarmtui.llm.engine_pulse import Pulse
 from swarmtui.llm.engine_tuning import measure
 from swarmtui.llm.grammar import SchemaError
 from swarmtui.llm.machine import physical_cores, total_memory
-from swarmtui.llm.memory import BATCH, CONTEXT, EXPRESS, PIN_TOKENS, PINS, SLOTS, cells
+from swarmtui.llm.memory import BATCH, CONTEXT, EXPRESS, LEAST_CONTEXT, PIN_TOKENS, PINS, SLOTS, cells
 from swarmtui.llm.sampler import Sampler
 from swarmtui.llm.tuning import choose_width
 
@@ -59,7 +59,7 @@ class Engine:
         self.threads = order.threads or physical_cores()
         self.pulse.waits()
         self._weights = Weights(
-            order.path, threads=self.threads, gpu_layers=order.gpu_layers, loading=self.pulse.loading
+            order.path, threads=self.threads, gpu_layers=order.gpu_layers, loading=self.pulse.within
         )
         self.notices: list[str] = []
         self.slots = order.slots or SLOTS
@@ -83,11 +83,6 @@ class Engine:
             return measure(self._weights, self._chat.raw("The quick brown fox jumps over the lazy dog. "), self.slots)
         finally:
             self._weights.watch(None)
-
-    @property
-    def name(self) -> str:
-        """What the file calls itself."""
-        return self._weights.name
 
     @property
     def busy(self) -> bool:
@@ -184,7 +179,7 @@ class Engine:
         except SchemaError:
             self._cache.free(slot, len(slot.tokens))
             raise
-        return Writing(request, self._cache, slot, prefix, rest, decoder, time.perf_counter)
+        return Writing(request, self._cache, slot, prefix, rest, decoder)
 
     def _weigh(self, request: wire.Weigh) -> Job | None:
         words = self._weights.vocabulary
@@ -193,7 +188,7 @@ class Engine:
         if len(prefix) + max(map(len, texts), default=0) > self.context - SPARE:
             self._too_long(len(prefix) + max(map(len, texts)))
         slot = None if self._being_read(prefix) else self._cache.take(prefix)
-        return None if slot is None else Weighing(request, self._cache, slot, prefix, texts, time.perf_counter)
+        return None if slot is None else Weighing(request, self._cache, slot, prefix, texts)
 
     def _being_read(self, tokens: list[int]) -> bool:
         """Whether another request is reading much of the same just now: then wait for it instead of reading it too."""
@@ -280,7 +275,6 @@ def serve(inbox: queue.SimpleQueue[wire.ToEngine], out: BinaryIO) -> int:
     say(
         [
             wire.Ready(
-                name=engine.name,
                 slots=engine.slots,
                 context=engine.context,
                 threads=engine.threads,

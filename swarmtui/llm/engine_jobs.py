@@ -92,7 +92,6 @@ class Writing:
         prefix: list[int],
         rest: list[int],
         decoder: Decoder,
-        now: Callable[[], float],
     ) -> None:
         self.id = request.id
         self.priority = request.priority
@@ -103,8 +102,6 @@ class Writing:
         self.evaluating = True
         self._cache = cache
         self._decoder = decoder
-        self._now = now
-        self._began = now()
         self._standing = prefix
         self._lane = Lane(slot, self.prompt[self.tokens_cached :] + decoder.take_tokens(), 1)
 
@@ -138,7 +135,6 @@ class Writing:
                     tokens_in=self.tokens_in,
                     tokens_cached=self.tokens_cached,
                     tokens_out=self._decoder.count,
-                    seconds=self._now() - self._began,
                     cut=self._decoder.cut,
                 )
             )
@@ -164,12 +160,9 @@ class Weighing:
         slot: Strand,
         prefix: list[int],
         continuations: list[list[int]],
-        now: Callable[[], float],
     ) -> None:
         self.id = request.id
         self.priority = request.priority
-        self._now = now
-        self._began = now()
         self._evaluated = 0
         self.prompt = prefix[:-1]
         self.slot = slot
@@ -217,7 +210,7 @@ class Weighing:
         if not self.done:
             return []
         means = [total / max(1, len(text)) for total, text in zip(self._sums, self._texts, strict=True)]
-        return [wire.Weighed(self.id, means, self.tokens_in, self.tokens_cached, self._now() - self._began)]
+        return [wire.Weighed(self.id, means, self.tokens_in, self.tokens_cached)]
 
     def stopped(self) -> wire.Stopped:
         return wire.Stopped(self.id, self._evaluated)

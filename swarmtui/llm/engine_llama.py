@@ -21,8 +21,6 @@ SPM = 1
 UPDATE = "update llama-cpp-python, or choose another model: `swarmtui models`"
 WARNING, ERROR = 3, 4
 """ggml's log levels."""
-LEAST_CONTEXT = 512
-"""With fewer tokens a request the prompts of the roles don't fit."""
 
 
 class Unusable(Exception):
@@ -58,20 +56,20 @@ class Weights:
         Unusable: not a model, a truncated file, an unknown architecture, too little memory.
     """
 
-    def __init__(self, path: str, *, threads: int, gpu_layers: int, loading: Callable[[float], None]) -> None:
+    def __init__(self, path: str, *, threads: int, gpu_layers: int, loading: Callable[[], None]) -> None:
         """
         Args:
             path: the GGUF file.
             threads, gpu_layers: as llama.cpp has them.
-            loading: is told how much of the file is loaded, 0 to 1, again and again.
+            loading: is called again and again while the file is loaded.
         """
         self._log = Log()
         llama_cpp.llama_backend_init()
         params = llama_cpp.llama_model_default_params()
         params.n_gpu_layers = gpu_layers
 
-        def progress(share: float, _data: object) -> bool:
-            loading(share)
+        def progress(_share: float, _data: object) -> bool:
+            loading()
             return True
 
         # ctypes frees a callback that nobody holds.
@@ -94,14 +92,7 @@ class Weights:
         )
         template = llama_cpp.llama_model_chat_template(self._model, None)
         self.template = template.decode("utf-8", "replace") if template else ""
-        self.name = self.metadata("general.name")
         self.bytes = int(llama_cpp.llama_model_size(self._model))
-
-    def metadata(self, key: str) -> str:
-        """A metadata value of the file; '' if absent."""
-        buffer = ctypes.create_string_buffer(4096)
-        length = llama_cpp.llama_model_meta_val_str(self._model, key.encode(), buffer, 4096)
-        return buffer.value.decode("utf-8", "replace") if length >= 0 else ""
 
     def cell_bytes(self) -> int:
         """Bytes that a token takes in the KV cache (an upper bound)."""

@@ -41,19 +41,13 @@ class Pulse:
         return expected > EACH_S
 
     def within(self) -> None:
-        """There is progress within a step."""
+        """There is progress within a step, or in loading."""
         if self._now() - self._last >= EACH_S:
             self._say(EACH_S)
 
     def end(self) -> None:
         """The step is over."""
         self._steps.append(self._now() - self._began)
-
-    def loading(self, share: float) -> None:
-        """So much of the model is loaded."""
-        if self._now() - self._last >= EACH_S / 2:
-            self._tell(wire.Loading(share))
-            self.told()
 
     def waits(self) -> None:
         """Something of unknown length begins."""

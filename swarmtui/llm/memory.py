@@ -33,6 +33,8 @@ PIN_TOKENS = 512
 """Longer instructions aren't kept so."""
 CONTEXT = 2_048
 """Tokens that a request may take, unless the settings say otherwise."""
+LEAST_CONTEXT = 512
+"""With fewer the prompts of the roles don't fit."""
 BATCH = 256
 """Most tokens of one step."""
 PROGRAM = 160 << 20

@@ -82,8 +82,6 @@ class Reply(msgspec.Struct, frozen=True, kw_only=True):
     tokens_cached: int = 0
     """Of tokens_in, those that needed no evaluation."""
     tokens_out: int = 0
-    seconds: float = 0.0
-    """From the first to the last step of work on it, waiting not counted."""
     cut: bool = False
     """max_tokens ended it."""
 
@@ -97,7 +95,6 @@ class Cost(msgspec.Struct, frozen=True, kw_only=True):
     tokens_in: int = 0
     tokens_cached: int = 0
     tokens_out: int = 0
-    seconds: float = 0.0
     cancelled: bool = False
 
     @property

@@ -34,8 +34,6 @@ __all__ = [
 ]
 
 SCRIPTED = "scripted"
-LEAST_CONTEXT = 512
-"""With fewer tokens a request the prompts of the roles don't fit."""
 MAX_PARTS = 1_000
 
 _NO_WRITERS = {"clip", "bert", "modern-bert", "nomic-bert", "nomic-bert-moe", "neo-bert", "t5encoder", "jina-bert-v2"}
@@ -145,8 +143,8 @@ def _problem(header: Header, architecture: str, context: int, size: int) -> str:
         return "says nothing of its architecture"
     if architecture in _NO_WRITERS or "vocab_only" in data:
         return "not a model that writes text"
-    if 0 < context < LEAST_CONTEXT:
-        return f"its context of {context} tokens is too small ({LEAST_CONTEXT} are needed)"
+    if 0 < context < memory.LEAST_CONTEXT:
+        return f"its context of {context} tokens is too small ({memory.LEAST_CONTEXT} are needed)"
     return ""
 
 

@@ -40,12 +40,8 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     text: str
     """One line for a person."""
     remedy: str = ""
-    seconds: float = 0.0
-    """Time to load the model."""
     read_per_second: float = 0.0
     """Tokens of a prompt."""
-    written_per_second: float = 0.0
-    """Tokens of an answer alone; 0 if the model is too slow to be measured."""
     width: int = 0
     """Answers that go on in one step."""
     speeds: tuple[wire.Speed, ...] = ()
@@ -135,7 +131,7 @@ def _converse(child: subprocess.Popen[bytes], order: bytes, patience_s: float) -
             heard = time.monotonic()
             out.extend(data)
             try:
-                if any(not isinstance(each, wire.Beat | wire.Loading) for each in unframer.feed(data)):
+                if any(not isinstance(each, wire.Beat) for each in unframer.feed(data)):
                     break
             except wire.WireError:
                 break
@@ -178,9 +174,7 @@ def _works(message: wire.Ready) -> Report:
         ok=True,
         text=f"decodes here: {message.prefill:.0f} tokens/s read, {written}, "
         f"loaded in {message.seconds:.1f} s, {message.threads} thread{'' if message.threads == 1 else 's'}",
-        seconds=message.seconds,
         read_per_second=message.prefill,
-        written_per_second=alone,
         width=message.width,
         speeds=tuple(message.speeds),
         notices=message.notices,

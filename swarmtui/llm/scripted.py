@@ -88,7 +88,6 @@ class ScriptedModel:
     async def generate(self, request: Request, on_text: Callable[[str], None] | None = None) -> Reply:
         """See `Model.generate`."""
         rng = self._random(request)
-        began = trio.current_time()
         self._asked += 1
         if rng.random() < self._fail_rate:
             await trio.sleep(20 / self._pace)
@@ -111,7 +110,6 @@ class ScriptedModel:
             tokens_in=_tokens(request.system) + _tokens(request.prompt),
             tokens_cached=_tokens(request.system),
             tokens_out=_tokens(text),
-            seconds=trio.current_time() - began,
             cut=cut,
         )
 

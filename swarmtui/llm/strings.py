@@ -8,11 +8,10 @@ import unicodedata
 ESCAPES = {'"': '"', "\\": "\\", "/": "/", "b": "", "f": "", "n": "\n", "r": "", "t": "\t"}
 
 
-def clean(text: str, single_line: bool = False) -> str:
-    """Without control characters; line breaks stay unless it's a single line, where they become blanks."""
+def clean(text: str) -> str:
+    """Without control characters; line breaks and tabs stay."""
     kept = "".join(each for each in text if each in "\n\t" or unicodedata.category(each) not in ("Cc", "Cs"))
-    kept = kept.replace("\N{REPLACEMENT CHARACTER}", "")
-    return " ".join(kept.split()) if single_line else kept
+    return kept.replace("\N{REPLACEMENT CHARACTER}", "")
 
 
 class Reader:

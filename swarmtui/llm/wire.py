@@ -59,12 +59,6 @@ class Cancel(Message, frozen=True, tag="cancel"):
     id: int
 
 
-class Loading(Message, frozen=True, tag="loading"):
-    """The model is on its way into memory: so much of it is there (0 to 1). Also a sign of life."""
-
-    share: float
-
-
 class Beat(Message, frozen=True, tag="beat"):
     """A sign of life: it's at work, and the next sign will come within about so many seconds."""
 
@@ -84,7 +78,6 @@ class Speed(msgspec.Struct, frozen=True):
 class Ready(Message, frozen=True, tag="ready"):
     """The model is loaded."""
 
-    name: str
     slots: int
     context: int
     threads: int
@@ -125,7 +118,6 @@ class Done(Message, frozen=True, tag="done"):
     tokens_in: int
     tokens_cached: int
     tokens_out: int
-    seconds: float
     cut: bool
 
 
@@ -136,7 +128,6 @@ class Weighed(Message, frozen=True, tag="weighed"):
     means: list[float]
     tokens_in: int
     tokens_cached: int
-    seconds: float = 0.0
 
 
 class Failed(Message, frozen=True, tag="failed"):
@@ -158,7 +149,7 @@ class Stopped(Message, frozen=True, tag="stopped"):
 
 
 ToEngine: TypeAlias = Open | Generate | Weigh | Cancel
-FromEngine: TypeAlias = Loading | Beat | Ready | Refused | Piece | Done | Weighed | Failed | Stopped
+FromEngine: TypeAlias = Beat | Ready | Refused | Piece | Done | Weighed | Failed | Stopped
 
 _encoder = msgspec.msgpack.Encoder()
 _to_engine: msgspec.msgpack.Decoder[ToEngine] = msgspec.msgpack.Decoder(ToEngine)

@@ -223,7 +223,6 @@ class Metered:
                 tokens_in=reply.tokens_in,
                 tokens_cached=reply.tokens_cached,
                 tokens_out=reply.tokens_out,
-                seconds=reply.seconds,
             )
             meter.charge(cost)
         return reply

@@ -33,7 +33,6 @@ def answer(message):
                 tokens_in=10,
                 tokens_cached=4,
                 tokens_out=1,
-                seconds=0.0,
                 cut=False,
             )
         )
@@ -44,15 +43,13 @@ def main():
     if order is None or "die at once" in order.path:
         os._exit(9)
     if "never ready" in order.path:
-        say(wire.Loading(0.5))
+        say(wire.Beat(0.0))
         os.kill(os.getpid(), signal.SIGSTOP)
     slots = 3 if "three" in order.path else 1
     speeds = [wire.Speed(1, 10.0, 0.01), wire.Speed(4, 20.0, 0.01)] if order.measure else []
     say(
         wire.Beat(60.0),
-        wire.Loading(0.5),
         wire.Ready(
-            name="fake",
             slots=slots,
             context=512,
             threads=1,

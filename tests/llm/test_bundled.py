@@ -31,7 +31,6 @@ def test_the_probe_measures_and_remembers(bundled, tmp_path):
     kept = notebook.read(tuning.key(bundled, numbers))
     # On a machine that is as good as standing still nothing is measured, nor kept.
     assert kept == (tuning.Measured(report.read_per_second, report.speeds) if report.speeds else None)
-    assert (report.written_per_second > 0) == bool(report.speeds)
 
 
 @pytest.mark.parametrize(
@@ -87,7 +86,7 @@ def test_nothing_of_the_engine_reaches_the_terminal(bundled):
         unframer, heard = wire.Unframer(), []
         while not any(isinstance(each, wire.Ready) for each in heard):
             heard += unframer.feed(child.stdout.read1(65536))
-        assert all(isinstance(each, wire.Ready | wire.Beat | wire.Loading) for each in heard)
+        assert all(isinstance(each, wire.Ready | wire.Beat) for each in heard)
         child.stdin.close()
         # Its client is gone: so is it.
         assert child.wait(30) == 0

@@ -165,10 +165,7 @@ async def test_an_engine_that_is_silent_at_work_is_killed_and_replaced():
 
 
 async def test_an_engine_that_is_silent_while_it_loads_is_refused():
-    async with running("never ready") as model:
-        while not model.loaded:
-            await trio.lowlevel.checkpoint()
-        model.vigil = Vigil(0.5)
+    async with running("never ready", patience_s=0.5) as model:
         with pytest.raises(ModelError, match=r"hung.*while it loaded"):
             await model.ready()
 

@@ -88,7 +88,7 @@ async def test_text_comes_in_pieces_on_any_clock(mock_clock: MockClock):
     reply = await model.generate(ask("work", None), heard.append)
     assert "".join(heard) == reply.text
     assert len(heard) > 2
-    assert trio.current_time() - began == reply.seconds > 2
+    assert trio.current_time() - began > 2
 
 
 async def test_it_fails_when_told_to_and_knows_no_likelihoods():

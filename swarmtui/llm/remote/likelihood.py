@@ -34,8 +34,6 @@ _LIKELY, _ODD = " sleeps by the river.", " lamp of two chairs"
 
 _OF_LLAMA_CPP_PYTHON = "/extras/tokenize"
 
-LOST = ModelError("this server offers no likelihoods")
-
 
 class Likelihoods:
     """How to read them from one server."""
@@ -90,7 +88,7 @@ class Likelihoods:
         elif self.way == "echo":
             found = await self._echoed(prefix, continuation)
         else:
-            raise ModelError(str(LOST))
+            raise ModelError("this server offers no likelihoods")
         if not found:
             raise ModelError("the server gave no likelihoods for a text")
         return sum(found) / len(found)

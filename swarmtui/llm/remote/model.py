@@ -129,12 +129,9 @@ class RemoteModel:
         if request.schema is not None:
             grammar.check(request.schema)
         async with self._place(request.agent, request.priority):
-            began = trio.current_time()
             if request.schema is None:
-                reply = await self._insist(lambda: self._write(request, [], on_text))
-            else:
-                reply = await self._fill(request, request.schema, on_text)
-        return msgspec.structs.replace(reply, seconds=trio.current_time() - began)
+                return await self._insist(lambda: self._write(request, [], on_text))
+            return await self._fill(request, request.schema, on_text)
 
     async def likelihood(self, request: Likelihood) -> list[float]:
         """See `Model.likelihood`."""
