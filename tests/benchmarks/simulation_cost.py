@@ -137,7 +137,7 @@ def picture(by_peers: Sequence[Sample], by_tasks: Sequence[Sample]) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--out", type=Path, default=Path("docs/simulation-cost.svg"))
+    parser.add_argument("--out", type=Path, help="Also draw the picture, here.")
     parser.add_argument("--quick", action="store_true", help="Only the small ones.")
     asked = parser.parse_args()
     by_peers, by_tasks = [], []
@@ -148,8 +148,9 @@ def main() -> None:
         by_tasks.append(measure(8, msgspec.structs.replace(POLICY, max_depth=depth, fan_out=fan_out)))
         print(by_tasks[-1], flush=True)
     by_tasks.sort(key=lambda sample: sample.tasks)
-    asked.out.write_text(picture(by_peers, by_tasks), "utf-8")
-    print(f"wrote {asked.out}")
+    if asked.out:
+        asked.out.write_text(picture(by_peers, by_tasks), "utf-8")
+        print(f"wrote {asked.out}")
 
 
 if __name__ == "__main__":
