@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 import trio
 import trio.testing
+from msgspec.structs import replace as replace_struct
 
 from swarmtui.llm.model import Likelihood, ModelError, Request
 from swarmtui.llm.remote import http
@@ -454,7 +455,18 @@ async def test_likelihoods_are_read(handler, way):
             assert model.judging == way
             assert not model.notices
             ask = Likelihood(agent="ada", prefix="a fox, a fox, a", continuations=[" fox", " fox lamp", " lamp"])
-            assert await model.likelihood(ask) == [-0.1, pytest.approx(-3.05), -6.0]
+            before = len(here.asked)
+            got = []
+
+            async def weigh(agent):
+                got.append(await model.likelihood(replace_struct(ask, agent=agent)))
+
+            async with trio.open_nursery() as nursery:
+                for agent in ("ada", "bob", "cleo"):
+                    nursery.start_soon(weigh, agent)
+            assert got == [[-0.1, pytest.approx(-3.05), -6.0]] * 3
+            weighed = [each for each in here.asked[before:] if each.path == "/v1/completions"]
+            assert len(weighed) == 3, "each text once, however many ask"
 
 
 async def senseless(asked):

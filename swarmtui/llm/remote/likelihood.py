@@ -33,6 +33,7 @@ _TWICE = f"{_SENTENCE} {_SENTENCE} The red fox"
 _LIKELY, _ODD = " sleeps by the river.", " lamp of two chairs"
 
 _OF_LLAMA_CPP_PYTHON = "/extras/tokenize"
+NO_LIKELIHOODS = "this server offers no likelihoods"
 
 
 class Likelihoods:
@@ -88,7 +89,7 @@ class Likelihoods:
         elif self.way == "echo":
             found = await self._echoed(prefix, continuation)
         else:
-            raise ModelError("this server offers no likelihoods")
+            raise ModelError(NO_LIKELIHOODS)
         if not found:
             raise ModelError("the server gave no likelihoods for a text")
         return sum(found) / len(found)

@@ -12,11 +12,12 @@ import trio
 
 from swarmtui.llm import grammar
 from swarmtui.llm.fair import FairQueue
+from swarmtui.llm.memo import Memo
 from swarmtui.llm.model import Likelihood, ModelError, Reply, Request
 from swarmtui.llm.remote import answers
 from swarmtui.llm.remote.address import Address
 from swarmtui.llm.remote.http import READ_S, EndpointError, Line
-from swarmtui.llm.remote.likelihood import Likelihoods, Way
+from swarmtui.llm.remote.likelihood import NO_LIKELIHOODS, Likelihoods, Way
 from swarmtui.plaintext import one_line
 
 T = TypeVar("T")
@@ -68,6 +69,7 @@ class RemoteModel:
         self._queue: FairQueue[trio.Event] = FairQueue()
         self._model = address.model
         self._likelihoods = Likelihoods(self._line, address.model)
+        self._memo = Memo()
         self._form = 0
         self._counts_usage = True
         self._tells_ends = False
@@ -134,15 +136,19 @@ class RemoteModel:
             return await self._fill(request, request.schema, on_text)
 
     async def likelihood(self, request: Likelihood) -> list[float]:
-        """See `Model.likelihood`."""
+        """See `Model.likelihood`. What was weighed before, or is being weighed for another, isn't weighed again."""
         await self.ready()
         if self._likelihoods.way == "none":
-            raise ModelError("this server offers no likelihoods")
-        async with self._place(request.agent, request.priority):
-            return [
-                await self._insist(lambda text=text: self._likelihoods.mean(request.prefix, text))  # type: ignore[misc]
-                for text in request.continuations
-            ]
+            raise ModelError(NO_LIKELIHOODS)
+
+        async def weigh() -> list[float]:
+            async with self._place(request.agent, request.priority):
+                return [
+                    await self._insist(lambda text=text: self._likelihoods.mean(request.prefix, text))  # type: ignore[misc]
+                    for text in request.continuations
+                ]
+
+        return await self._memo.get(request.prefix, request.continuations, weigh)
 
     # Meeting the server
 
