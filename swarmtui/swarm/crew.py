@@ -364,8 +364,10 @@ class Crew:
         return f"showing {title}" if held else f"{title}: taken up again"
 
     async def connect(self, address: str) -> str:
+        if address.rpartition("/")[2] in self._members:
+            raise SwarmError("that's an address of this program", "give one that another program shows")
         try:
             await self._find(self._gateway).network.connect(address)
         except NetworkError as error:
-            raise SwarmError(str(error), "an address looks like /ip4/192.168.1.7/tcp/4001/p2p/12D3…") from error
-        return f"dialling {address}"
+            raise SwarmError(str(error), "the detail of “you” in the other program shows its address") from error
+        return "Dialling. Who is there will stand in Agents."

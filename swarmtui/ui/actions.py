@@ -71,6 +71,7 @@ ACTIONS: tuple[Action, ...] = (
         "Agents",
         "agents",
     ),
+    _main("join_peer", "J", "", "Join a swarm elsewhere by the address of a peer", "Agents"),
     _main("pick_draft", "a", "pick", "Pick this draft: accept it, whatever the votes say", "Plan", "detail"),
     _main("veto_draft", "v", "veto", "Veto this draft: rule it out", "Plan", "detail"),
     _main("retry_task", "r", "retry", "Try this task again: its result counts no more", "Plan", "detail"),

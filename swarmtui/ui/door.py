@@ -41,6 +41,8 @@ class SwarmDoor(Protocol):
 
     def show_plan(self, plan: OpId) -> Future[str]: ...
 
+    def connect(self, address: str) -> Future[str]: ...
+
 
 class ScreenConfig(Protocol):
     """What the screen reads of the configuration."""

@@ -106,6 +106,23 @@ def test_agents_come_rest_and_go(swarm: Swarm) -> None:
         said(swarm.kill(you.peer))
 
 
+def test_a_swarm_elsewhere_is_joined_by_the_address_that_it_shows(swarm: Swarm, tmp_path: Path) -> None:
+    other = Swarm(settings(tmp_path / "elsewhere"))
+    other.start()
+    try:
+        (address,) = agents(until(other, lambda v: agents(v, "operator")), "operator")[0].addresses[:1]
+        with pytest.raises(SwarmError, match="this program"):
+            said(other.connect(address))
+        with pytest.raises(SwarmError, match="isn't a full address"):
+            said(swarm.connect("/ip4/127.0.0.1/tcp/4001"))
+        said(swarm.connect(address))
+        until(swarm, lambda v: len(agents(v, "operator")) == 2)
+        said(other.give_goal("Plan a party"))
+        assert not until(swarm, lambda v: v.plan and v.plan.done).plan.mine
+    finally:
+        assert other.stop()
+
+
 def test_a_crashed_executors_claim_is_taken_over(tmp_path: Path) -> None:
     swarm = Swarm(settings(tmp_path, **{"policy.lease_s": 3}))
     swarm.start()

@@ -389,6 +389,9 @@ class FakeSwarm:
     def show_plan(self, plan: bytes) -> Future[str]:
         return self._noted("show_plan", plan)
 
+    def connect(self, address: str) -> Future[str]:
+        return self._noted("connect", address)
+
 
 def notice(text: str, severity: Any = "warning") -> Notice:
     """Return a notice."""

@@ -176,6 +176,19 @@ def test_retry_asks_before_it_throws_a_result_away() -> None:
     drive(scenario, view_of(japan()))
 
 
+def test_a_swarm_elsewhere_is_joined_by_an_address() -> None:
+    address = "/ip4/192.0.2.7/tcp/4001/p2p/12D3KooWother"
+
+    async def scenario(d: Driver) -> None:
+        await d.press("J", "enter")
+        assert d.screen == "Form" and "paste an address" in d.text()
+        await d.type(f" {address}")
+        await d.press("enter")
+        assert d.swarm.asked == [("connect", address)]
+
+    drive(scenario, view_of(japan()))
+
+
 def test_note() -> None:
     async def scenario(d: Driver) -> None:
         await d.press("down", "i", "enter")

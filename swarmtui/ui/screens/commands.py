@@ -319,6 +319,19 @@ class Commands(DOMNode):
         title = f"Model of {agent.name}" if agent is not None else "Model of new agents"
         self.open_window(ModelPicker(title, self.swarm_app.swarm.models), use)
 
+    def action_join_peer(self) -> None:
+        def check(values: Any) -> str:
+            return "" if values["address"].strip() else "Type or paste an address, or leave with esc."
+
+        def join(values: Values | None) -> None:
+            if values is not None:
+                self.swarm_app.ask(lambda swarm: swarm.connect(values["address"].strip()))
+
+        fields = (Field("address", "address", hint="/ip4/192.168.0.7/tcp/4001/p2p/12D3Koo…"),)
+        copy = self.keys.key("copy")
+        intro = f"The other program shows its address in the detail of “you”; {copy} copies it there."
+        self.open_window(Form("Join a swarm", fields, check, intro=intro, verb="join"), join)
+
     def action_kill(self) -> None:
         agent = self._agent()
         if agent is None:
