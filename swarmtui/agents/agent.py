@@ -35,6 +35,8 @@ BACKOFF_SECONDS = (2.0, 60.0)
 """First and longest rest after a failure; it doubles in between."""
 SHOW_SECONDS = 10.0
 """How often the others are told how fast it writes."""
+LEAVE_SECONDS = 5.0
+"""How long the giving back of a claim may take."""
 BURST_SECONDS = 0.05
 """Changes that come so close together are looked at once."""
 
@@ -158,12 +160,12 @@ class Agent:
             self._ended.set()
 
     async def leave(self) -> None:
-        """Drop what it's at, give a claim back, end. Returns when `run` has ended, or after `leave_s` + 1 seconds."""
+        """Drop what it's at, give a claim back, end. Returns when `run` has ended, or after `LEAVE_SECONDS` + 1."""
         self._leaving = True
         self._drop("leaving")
         self._wake.set()
         if self._running:
-            with trio.move_on_after(self.settings.leave_s + 1):
+            with trio.move_on_after(LEAVE_SECONDS + 1):
                 await self._ended.wait()
 
     async def ended(self) -> None:
@@ -247,7 +249,7 @@ class Agent:
             self.account.dropped()  # what wasn't said by now never will be
         self.status.blank()
         why = self._dropped_for if self._scope.cancelled_caught else ""
-        with trio.move_on_after(self.settings.leave_s):
+        with trio.move_on_after(LEAVE_SECONDS):
             await self._after(job, trouble, away, why)
 
     async def _after(self, job: Job, trouble: str, away: bool, why: str) -> None:

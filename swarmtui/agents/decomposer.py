@@ -18,6 +18,8 @@ from .prompting import Angle
 from .ranking import among_first, best_first, judged, rank, refinements, standing, undecided
 
 LOOK_AGAIN_S = 5.0
+HESITATE_S = 1.5
+"""It waits up to this long before it begins, and looks again, unless it comes first: so two seldom collide."""
 DEFER_S = (20.0, 120.0)
 """Least and most time that others get for the draft that they say they write (half of the plan's patience)."""
 
@@ -110,7 +112,8 @@ class Decomposer(Agent):
 
     def choose(self, tasks: list[tuple[Plan, Task]], now: float) -> Choice:
         impatient = self._impatient(tasks, now)
-        wanted = choose_draft(tasks, self.peer_id, self.crowd(now), impatient)
+        crowd = self.crowd(now)
+        wanted = choose_draft(tasks, self.peer_id, crowd, impatient)
         if wanted is None:
             # Another's drafting is known by presence alone, so its end wakes nobody.
             return Choice(reason=_why_not(tasks), again_s=LOOK_AGAIN_S) if tasks else Choice(reason="no task to split")
@@ -118,15 +121,14 @@ class Decomposer(Agent):
 
         async def run() -> None:
             # Others may have begun while this one hesitated.
-            crowd = self.crowd(trio.current_time())
-            if wants(plan, task, self.peer_id, crowd, (plan.id, task.id) not in impatient):
+            there = self.crowd(trio.current_time())
+            if wants(plan, task, self.peer_id, there, (plan.id, task.id) not in impatient):
                 await self._draft(wanted)
 
-        crowd = self.crowd(now)
         missing = 1 if wanted.base else plan.policy.rivals - len(standing(task))
         missing -= crowd.doing("drafting", task.title, but=self.peer_id)
         at_once = among_first(crowd.free(self.role, ("drafting",)), self.peer_id, task.id, missing)
-        hesitate = 0.0 if at_once else self.settings.hesitate_s
+        hesitate = 0.0 if at_once else HESITATE_S
         return Choice(Job(plan, task, "drafting", run, lambda: self._useful(wanted), hesitate))
 
     def _impatient(self, tasks: list[tuple[Plan, Task]], now: float) -> frozenset[TaskKey]:

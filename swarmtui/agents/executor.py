@@ -22,6 +22,12 @@ from .work import Worker
 
 BUSY = ("working", "merging", "claiming")
 LOOK_AGAIN_S = (1.0, 15.0)
+HESITATE_S = 0.5
+"""It waits up to this long before it claims, and looks again, unless it comes first: so two seldom collide."""
+RETRIES = 2
+"""Further tries when the model fails at work."""
+HOLD_LEASES = 10
+"""A holder that claims to work but shows no result for so many leases is taken over once, whatever it says."""
 PASSED_ON = 3
 """A task that others passed on so often, and for so long, without a result is done all the same (see `Holders`)."""
 
@@ -186,7 +192,7 @@ class Executor(Agent):
         return task.live and task.state in (State.READY, State.CLAIMED)
 
     def choose(self, tasks: list[tuple[Plan, Task]], now: float) -> Choice:
-        self.holders.look(tasks, self.peer_id, self.crowd(now), now, self.settings.hold_leases)
+        self.holders.look(tasks, self.peer_id, self.crowd(now), now, HOLD_LEASES)
         work = choose_work(tasks, self.peer_id, self.skills, lambda plan, task: self._free(plan, task, now))
         if work is not None:
             return Choice(self._job(work))
@@ -215,7 +221,7 @@ class Executor(Agent):
         doing = ("working" if task.leaf else "merging") if work.how == "resume" else "claiming"
         idle = self.crowd(trio.current_time()).free(self.role, BUSY)
         at_once = work.how == "resume" or among_first(idle, self.peer_id, task.id, 1)
-        hesitate = 0.0 if at_once else self.settings.hesitate_s / 3
+        hesitate = 0.0 if at_once else HESITATE_S
 
         async def run() -> None:
             if work.how != "resume" and not await self._take(work):
@@ -263,12 +269,12 @@ class Executor(Agent):
     async def _do_work(self, plan: Plan, task: Task, claim: Op) -> None:
         self.show("working" if task.leaf else "merging", task.title)
         output = ""
-        for tries in range(1 + self.settings.retries):
+        for tries in range(1 + RETRIES):
             try:
                 output = await self._worker(plan, task, self.writer(), self.seed(), tries)
                 break
             except ModelError:
-                if tries == self.settings.retries:
+                if tries == RETRIES:
                     raise
                 await trio.sleep(self.rng.uniform(0.5, 1.5) * 2**tries)
         await trio.sleep_until(self._settled_at)

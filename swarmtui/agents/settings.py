@@ -30,18 +30,10 @@ class AgentSettings:
     skills: tuple[str, ...] = ()
     """What an executor can do; empty: write."""
     prompts: Prompts = field(default_factory=default_prompts)
-    hesitate_s: float = 1.5
-    """A decomposer and an executor wait up to this long before they begin, and look again: so two seldom collide."""
     redraws: int = 3
     """Further drafts that are asked for when one fails the checks."""
-    retries: int = 2
-    """Further tries when a model fails at work."""
     work_tokens: int = 400
     """Longest result, in tokens."""
-    hold_leases: int = 10
-    """A holder that claims to work but shows no result for so many leases is taken over once, whatever it says."""
-    leave_s: float = 5.0
-    """How long the giving back of a claim may take."""
 
 
 def room_of(model: Model) -> int:
