@@ -263,7 +263,7 @@ def test_where_others_can_join_is_shown_and_copied(monkeypatch: pytest.MonkeyPat
 
     async def scenario(d: Driver) -> None:
         await d.press("2", "g")
-        assert "Others join with --join" in d.text() and f"  {address} " in d.text()
+        assert "Others join with J, or with --join and:" in d.text() and f"  {address} " in d.text()
         await d.press("y")
         assert copied == [address]
 

@@ -196,7 +196,7 @@ def agent_page(agent: AgentView, width: int, now: float) -> list[Row]:
     rows += _field("peer id", agent.peer, width, DIM)
     if agent.addresses:
         # With nothing before it: an address should fit in a line.
-        rows += [_BLANK, Row(Content.styled("Others join with --join and:", DIM))]
+        rows += [_BLANK, Row(Content.styled("Others join with J, or with --join and:", DIM))]
         rows += [row for address in agent.addresses for row in _rows(paragraph(address, width))]
     if agent.tail.strip() and not gone:
         rows += [_BLANK, Row(Content.styled("It writes:", DIM)), *_rows(paragraph(agent.tail, width, "$secondary", 2))]
