@@ -300,6 +300,23 @@ def test_a_reader_that_has_seen_enough_is_no_error(tmp_path: Path) -> None:
     assert "Exception" not in done.stderr
 
 
+def test_a_full_disk_is_told_as_one() -> None:
+    command = f"{sys.executable} -m swarmtui config show >/dev/full"
+    done = subprocess.run(command, shell=True, capture_output=True, text=True, timeout=150, check=False)
+    assert (done.returncode, done.stderr) == (1, "swarmtui: the output can't be written: No space left on device\n")
+
+
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
+def test_closed_streams_are_no_error(tmp_path: Path, closed: str) -> None:
+    file = tmp_path / "plan.md"
+    command = f"{sys.executable} -m swarmtui run x --model scripted --preset tiny --no-mdns --export {file} {closed}"
+    done = subprocess.run(
+        f"{command} --data-dir {tmp_path}", shell=True, capture_output=True, text=True, timeout=150, check=False
+    )
+    assert (done.returncode, "unexpected" in done.stderr) == (0, False)
+    assert file.read_text().startswith("# x\n")
+
+
 def test_completion_knows_the_commands() -> None:
     done = subprocess.run(
         [sys.executable, "-c", "from swarmtui.cli import main; main()"],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 from collections.abc import Sequence
@@ -13,10 +14,29 @@ from swarmtui.cli.root import cli
 
 __all__ = ["execute", "main"]
 
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+
 
 def main() -> None:
     """Run the command that was typed and end the process with its exit code."""
+    _open_streams()
     sys.exit(execute(sys.argv[1:]))
+
+
+def _open_streams() -> None:
+    """Give standard streams that are closed (`2>&-`) the null device: a file opened later would take their place."""
+    for number, name, mode in ((0, "stdin", "r"), (1, "stdout", "w"), (2, "stderr", "w")):
+        if getattr(sys, name) is None:
+            null = os.open(os.devnull, os.O_RDWR)
+            if null != number:
+                os.dup2(null, number)
+                os.close(null)
+            setattr(sys, name, os.fdopen(number, mode, encoding="utf-8"))
+
+
+def _close_output() -> None:
+    """Nothing more can be written: neither by us nor by Python, which flushes when it ends."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def execute(arguments: Sequence[str]) -> int:
@@ -42,11 +62,15 @@ def execute(arguments: Sequence[str]) -> int:
     except Terminated:
         return EXIT_TERMINATED
     except BrokenPipeError:  # `swarmtui plans | head`: the reader has seen enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _close_output()
         return 1
     except Exception as error:
         if debug:
             raise
+        if isinstance(error, OSError) and error.errno in _FULL and error.filename is None:
+            _close_output()
+            click.echo(f"swarmtui: the output can't be written: {os.strerror(error.errno)}", err=True)
+            return 1
         name = type(error).__name__
         click.echo(f"swarmtui: unexpected {name}: {error} (add --debug to see where; please report it)", err=True)
         return 1

@@ -92,7 +92,7 @@ class PlanTree(Lines):
     # Finding
 
     def set_filter(self, text: str) -> None:
-        """Show only tasks with this text in title, state (why it stalls, too) or holder, and what stands above; '' shows all."""
+        """Show only tasks with this text in title, state, holder or stall, and what stands above them; '' shows all."""
         self.filter = text.strip().casefold()
         self._relist()
         if self.matches and self.key not in self.matches:
