@@ -179,7 +179,8 @@ class Crew:
         self, role: Role, *, name: str = "", angle: str = "", model: str = "", skills: tuple[str, ...] = ()
     ) -> str:
         """Start an agent; returns when it runs."""
-        if sum(m.agent is not None and m.state != "gone" for m in self._members.values()) >= MAX_LOCAL_AGENTS:
+        here = sum(m.agent is not None and m.state != "gone" for m in self._members.values())
+        if here + len(self._arriving) >= MAX_LOCAL_AGENTS:
             raise SwarmError(f"{MAX_LOCAL_AGENTS} agents run here", "start more in another program or machine")
         taken = {member.name for member in self._members.values()} | self._camera_now.names() | self._arriving
         if name and name in taken:

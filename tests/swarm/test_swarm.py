@@ -84,6 +84,13 @@ def test_agents_that_come_at_once_get_different_names(swarm: Swarm) -> None:
     assert len({agent.name for agent in view.agents}) == 12
 
 
+def test_agents_that_come_at_once_are_not_more_than_may(swarm: Swarm, monkeypatch: pytest.MonkeyPatch) -> None:
+    until(swarm, lambda v: len(v.agents) == 8)  # of which one is the operator
+    monkeypatch.setattr("swarmtui.swarm.crew.MAX_LOCAL_AGENTS", 9)
+    outcomes = [future.exception(DEADLINE_S) for future in [swarm.add_agent("scorer") for _ in range(4)]]
+    assert sorted(str(error) for error in outcomes) == ["9 agents run here"] * 2 + ["None"] * 2
+
+
 def test_agents_come_rest_and_go(swarm: Swarm) -> None:
     until(swarm, lambda v: len(v.agents) == 8)
     assert said(swarm.add_agent("scorer", name="zara")) == "scorer zara has joined"
