@@ -29,21 +29,17 @@ class Chat:
     def __init__(self, template: str, vocabulary: TemplateVocabulary) -> None:
         self._vocabulary = vocabulary
         self.notices: list[str] = []
-        self._joined = False
-        """Instructions and prompt stand in one message: the template knows no system role."""
         self._parts = ("", "\n\n", "\n\n")
-        self._plain = True
         if not template:
             self.notices.append("the model has no chat template: it's used by plain completion")
             return
+        # Joined in one message where the template knows no system role.
         for joined in (False, True):
             text = self._render(template, joined)
             if text is not None:
                 before, rest = text.split(SYSTEM)
                 between, after = rest.split(PROMPT)
                 self._parts = (before, between, after)
-                self._plain = False
-                self._joined = joined
                 break
         else:
             self.notices.append("the model's chat template can't be used: it's used by plain completion")
