@@ -155,7 +155,9 @@ def test_a_done_plan_ends_with_0_and_goes_to_stdout(
 def test_quiet_leaves_the_progress_out(swarm: type[PlayedSwarm], capsys: pytest.CaptureFixture[str]) -> None:
     swarm.script = [plan(), plan(done=True)]
     assert run("Plan a party", "--quiet") == 0
-    assert "look" not in capsys.readouterr().err
+    err = capsys.readouterr().err
+    assert "look" not in err
+    assert err.count("warning: the disk is full") == 1
 
 
 @pytest.mark.parametrize(("name", "form", "start"), [("p.md", [], "# "), ("p.json", [], "{"), ("p", ["json"], "{")])

@@ -36,7 +36,7 @@ In each case what there is of the plan is exported.
 @click.argument("goal")
 @click.option("--export", "file", type=click.Path(path_type=Path), metavar="FILE", help="Write here; else to stdout.")
 @click.option("--force", is_flag=True, help="Replace the file if it exists.")
-@click.option("--quiet", "-q", is_flag=True, help="No progress on stderr.")
+@click.option("--quiet", "-q", is_flag=True, help="No progress on stderr, only warnings.")
 @export_options
 @options.common
 @options.network

@@ -140,12 +140,12 @@ class Progress:
         if self._live is not None:
             self._live.stop()
 
-    def say(self, text: str) -> None:
-        """Show a line that stays."""
+    def say(self, text: str, always: bool = False) -> None:
+        """Show a line that stays; `always`: though it should be quiet."""
         line = f"[{time.monotonic() - self._begin:5.0f} s] {one_line(text)}"
         if self._live is not None:
             self._live.console.print(line, soft_wrap=True)
-        elif not self._quiet:
+        elif always or not self._quiet:
             self._stream.write(line + "\n")
             self._stream.flush()
 
@@ -154,7 +154,7 @@ class Progress:
         for notice in view.notices:
             if notice.text not in self._notices:
                 self._notices.add(notice.text)
-                self.say(f"{notice.severity}: {notice.text}")
+                self.say(f"{notice.severity}: {notice.text}", always=True)
         if self._live is None:
             self._tell(view)
         else:
