@@ -249,6 +249,9 @@ def _plainly(error: Exception, key: str, value: Any) -> str:
         return f"expected one of {', '.join(choices)}, got {value!r}{_nearest(str(value), choices)}"
     if not isinstance(error, msgspec.ValidationError):
         return str(error)
+    if isinstance(value, dict):
+        name, wrong = next(each for each in value.items() if not isinstance(each[1], str))
+        return f"{name}: expected a text, got {wrong!r}"
     text = str(error).replace("`", "").replace("Expected", "expected")
     return text if ", got" in text else f"{text}, got {value!r}"
 

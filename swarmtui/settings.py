@@ -210,6 +210,11 @@ class Config(Section, frozen=True):
         """The data folder as a path."""
         return paths.data_dir(self.data_dir)
 
+    @property
+    def joins(self) -> bool:
+        """Whether it's somebody's swarm that is joined: plans may come from there."""
+        return bool(self.swarm.join)
+
     def model_of(self, role: str) -> str:
         """Return the model of a role's agents."""
         return getattr(self.agents, f"{role}_model", "") or self.model

@@ -94,7 +94,7 @@ def test_the_policys_defaults_are_the_protocols() -> None:
         ('[swarm]\njoin = ["192.0.2.7:4001"]\n', "expected addresses like /ip4/"),
         ("[agents]\nskills = []\n", "expected at least one skill"),
         ('preset = "large"\n', "line 1: there is no preset 'large'; there are laptop, strict, tiny"),
-        ("[keys]\nquit = 3\n", "keys: expected str, got int"),
+        ("[keys]\nquit = 3\n", "keys: quit: expected a text, got 3"),
         ("seed = 1\nseed = 2\n", "line 2"),
         ("[", "at end of document"),
     ],

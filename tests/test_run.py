@@ -200,7 +200,7 @@ def test_a_stall_that_passes_is_none(swarm: type[PlayedSwarm], monkeypatch: pyte
     assert run("Plan a party", "--set", "run.stall_s=60", "--quiet") == 0
 
 
-@pytest.mark.parametrize(("end", "code"), [(KeyboardInterrupt(), 130), (Terminated(), 143)])
+@pytest.mark.parametrize(("end", "code"), [(KeyboardInterrupt(), 130), (Terminated(15), 143)])
 def test_an_interrupted_plan_is_exported_as_far_as_it_is(
     swarm: type[PlayedSwarm], tmp_path: Path, end: BaseException, code: int
 ) -> None:

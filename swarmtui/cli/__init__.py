@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 import click
 
-from swarmtui.cli.failure import EXIT_INTERRUPTED, EXIT_TERMINATED, Failure, Terminated
+from swarmtui.cli.failure import EXIT_INTERRUPTED, Failure, Terminated
 from swarmtui.cli.root import cli
 
 __all__ = ["execute", "main"]
@@ -40,7 +40,8 @@ def _close_output() -> None:
 
 
 def execute(arguments: Sequence[str]) -> int:
-    """Run a command and return its exit code: 0, 1 (failed), 2 (usage), 3 (stalled), 130 (Ctrl-C), 143 (SIGTERM).
+    """Run a command and return its exit code: 0, 1 (failed), 2 (usage), 3 (stalled), 130 (Ctrl-C), 143 (SIGTERM),
+    129 (SIGHUP: the terminal is gone).
 
     What goes wrong is one line on stderr. `--debug` (or SWARMTUI_DEBUG) lets the traceback through.
     """
@@ -59,8 +60,8 @@ def execute(arguments: Sequence[str]) -> int:
     except (click.Abort, KeyboardInterrupt):
         click.echo("swarmtui: interrupted", err=True)
         return EXIT_INTERRUPTED
-    except Terminated:
-        return EXIT_TERMINATED
+    except Terminated as end:
+        return end.exit_code
     except BrokenPipeError:  # `swarmtui plans | head`: the reader has seen enough
         _close_output()
         return 1

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 EXIT_STALLED = 3
 EXIT_INTERRUPTED = 130
-EXIT_TERMINATED = 143
 
 
 class Failure(Exception):
@@ -16,4 +15,8 @@ class Failure(Exception):
 
 
 class Terminated(BaseException):
-    """SIGTERM has come. Like KeyboardInterrupt, it isn't an error."""
+    """SIGTERM or SIGHUP has come. Like KeyboardInterrupt, it isn't an error."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__()
+        self.exit_code = 128 + number

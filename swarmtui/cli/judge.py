@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 import click
 
 from swarmtui.cli import options
-from swarmtui.cli.failure import EXIT_INTERRUPTED, EXIT_TERMINATED, Failure
+from swarmtui.cli.failure import Failure
 from swarmtui.cli.progress import Line, lasting
 from swarmtui.plaintext import one_line
 from swarmtui.plan.narrative import plural
@@ -102,7 +102,7 @@ def judge(file: Path, written: bool, goals: int | None, each: bool, as_json: boo
             _show_each(outcome)
         _show(outcome, pass_mark)
     if outcome.stopped:
-        return EXIT_INTERRUPTED if outcome.stopped == signal.SIGINT else EXIT_TERMINATED
+        return 128 + outcome.stopped
     return 1 if outcome.bad else 0
 
 

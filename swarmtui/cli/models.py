@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from swarmtui.cli import options
-from swarmtui.cli.failure import EXIT_INTERRUPTED, EXIT_TERMINATED, Failure, Terminated
+from swarmtui.cli.failure import EXIT_INTERRUPTED, Failure, Terminated
 from swarmtui.cli.progress import Download
 
 if TYPE_CHECKING:
@@ -190,14 +190,14 @@ def _copy(file: ModelFile, settings: Config) -> ModelFile | None:
 @options.common
 def get(repo: str, only_list: bool) -> int:
     """Get a model from the Hugging Face hub: REPO is a repository with GGUF files, as owner/name."""
-    from swarmtui.cli.running import sigterm_raises
+    from swarmtui.cli.running import ends_raise
     from swarmtui.llm import hub, hub_fetch
     from swarmtui.llm.model import ModelError
 
     settings = options.config()
     progress = Download(sys.stderr)
     try:
-        with sigterm_raises():
+        with ends_raise():
             name, label = hub.parse(repo)
             repository = hub.look(name)
             offer = None
@@ -216,7 +216,7 @@ def get(repo: str, only_list: bool) -> int:
     except (KeyboardInterrupt, Terminated) as error:
         progress.clear()
         click.echo("swarmtui: interrupted; what came is kept, the same command goes on from there", err=True)
-        return EXIT_TERMINATED if isinstance(error, Terminated) else EXIT_INTERRUPTED
+        return error.exit_code if isinstance(error, Terminated) else EXIT_INTERRUPTED
     click.echo(f"{found.path}")
     click.echo(f"use it: swarmtui --model {found.name}", err=True)
     return 0

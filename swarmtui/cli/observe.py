@@ -56,14 +56,14 @@ Examples:
 @options.network
 def observe(once: bool, as_json: bool, wait: float) -> int:
     """Listen to a swarm and print its plan at every change. Publishes nothing, asks for nothing."""
-    from swarmtui.cli.running import log_to_file, sigterm_raises, started
+    from swarmtui.cli.running import ends_raise, log_to_file, started
 
     settings = _listener(options.config())
     log_to_file(settings)
     from swarmtui.swarm import Swarm
 
     told: set[str] = set()
-    with sigterm_raises(), started(Swarm(settings, resume=False, listen_only=True)) as swarm:
+    with ends_raise(), started(Swarm(settings, resume=False, listen_only=True)) as swarm:
         deadline = time.monotonic() + wait
         for view in _changes(swarm):
             for notice in swarm.latest.notices:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import click
 
 from swarmtui.cli import options
-from swarmtui.cli.failure import EXIT_INTERRUPTED, EXIT_STALLED, EXIT_TERMINATED, Failure, Terminated
+from swarmtui.cli.failure import EXIT_INTERRUPTED, EXIT_STALLED, Failure, Terminated
 from swarmtui.cli.writing import as_text, export_options
 
 if TYPE_CHECKING:
@@ -27,8 +27,8 @@ Examples:
   echo "Plan a garden" | swarmtui run - --format json
 
 \b
-Exit codes: 0 the plan is done; 3 it's stalled (each reason on stderr); 130 interrupted by Ctrl-C, 143 by SIGTERM.
-In each case what there is of the plan is exported.
+Exit codes: 0 the plan is done; 3 it's stalled (each reason on stderr); 130 interrupted by Ctrl-C, 143 by SIGTERM,
+129 by the end of its terminal. In each case what there is of the plan is exported.
 """
 
 
@@ -51,7 +51,7 @@ def run(
     checklist: bool,
 ) -> int:
     """Make a plan for GOAL ("-": read it from stdin), with progress on stderr."""
-    from swarmtui.cli.running import Progress, log_to_file, result, signals_wait, sigterm_raises, started
+    from swarmtui.cli.running import Progress, ends_raise, log_to_file, result, signals_wait, started
     from swarmtui.files import WriteError, check_writable
     from swarmtui.goals import parse_goal
 
@@ -68,7 +68,7 @@ def run(
     log_to_file(settings)
     from swarmtui.swarm import Swarm
 
-    with sigterm_raises(), started(Swarm(settings, resume=False)) as swarm:
+    with ends_raise(), started(Swarm(settings, resume=False)) as swarm:
         try:
             with Progress(sys.stderr, quiet) as progress:
                 for address in swarm.latest.addresses:
@@ -79,8 +79,8 @@ def run(
                 code = _watch(swarm, progress, settings.run.stall_s)
         except KeyboardInterrupt:
             code = EXIT_INTERRUPTED
-        except Terminated:
-            code = EXIT_TERMINATED
+        except Terminated as end:
+            code = end.exit_code
         with signals_wait():
             view = swarm.latest
             summary = swarm.summary
@@ -133,7 +133,7 @@ def _report(view: SwarmView, summary: dict[str, Any], code: int, file: Path | No
         click.echo("agents and quorum: --set agents.scorers=3, --set policy.quorum=1 and the like", err=True)
     if plan is None:
         click.echo("swarmtui: there is no plan yet, so nothing was exported", err=True)
-    elif code in (EXIT_INTERRUPTED, EXIT_TERMINATED):
+    elif code not in (0, EXIT_STALLED):
         click.echo("swarmtui: interrupted; exported what there is. `swarmtui` goes on with the plan", err=True)
     if file is not None and plan is not None:
         click.echo(f"written: {file}", err=True)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import os
 import signal
+import stat
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future
 from logging.handlers import RotatingFileHandler
 from types import FrameType
@@ -46,28 +48,48 @@ def log_to_file(config: Config) -> None:
 
 
 @contextlib.contextmanager
-def sigterm_raises() -> Iterator[None]:
-    """Turn SIGTERM into :class:`Terminated` in the main thread, so that what is open is closed."""
+def ends_raise() -> Iterator[None]:
+    """Turn SIGTERM and SIGHUP into :class:`Terminated` in the main thread, so that what is open is closed.
+
+    Not SIGHUP where it's ignored, as under nohup.
+    """
 
     def terminate(number: int, frame: FrameType | None) -> None:
-        raise Terminated
+        if number == signal.SIGHUP:
+            _leave_terminal()
+        raise Terminated(number)
 
-    before = signal.signal(signal.SIGTERM, terminate)
-    try:
+    ends = [signal.SIGTERM]
+    if signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:
+        ends.append(signal.SIGHUP)
+    with _handled(ends, terminate):
         yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
+
+
+def _leave_terminal() -> None:
+    """The terminal is gone: a line that is written to it would be an error in the midst of the goodbye."""
+    for number in (1, 2):
+        if stat.S_ISCHR(os.fstat(number).st_mode):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), number)
 
 
 @contextlib.contextmanager
 def signals_wait() -> Iterator[None]:
-    """Ignore Ctrl-C and SIGTERM for the moments in which things are written and closed."""
-    before = {number: signal.signal(number, signal.SIG_IGN) for number in (signal.SIGINT, signal.SIGTERM)}
+    """Ignore Ctrl-C, SIGTERM and SIGHUP for the moments in which things are written and closed."""
+    with _handled((signal.SIGINT, signal.SIGTERM, signal.SIGHUP), signal.SIG_IGN):
+        yield
+
+
+@contextlib.contextmanager
+def _handled(
+    numbers: Iterable[int], handler: Callable[[int, FrameType | None], object] | signal.Handlers
+) -> Iterator[None]:
+    before = {number: signal.signal(number, handler) for number in numbers}
     try:
         yield
     finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+        for number, old in before.items():
+            signal.signal(number, old)
 
 
 @contextlib.contextmanager

@@ -151,7 +151,7 @@ class SwarmApp(App[int]):
         self.push_screen(ModelPicker("Start with another model", self.swarm.models), chosen)
 
     def _open_with_goal(self) -> None:
-        """Give the goal of the command line, or ask for one when there is no plan."""
+        """Give the goal of the command line, or ask for one when there is no plan and none may come from others."""
         if self._goal is not None:
             try:
                 goal = parse_goal(self._goal)
@@ -160,7 +160,7 @@ class SwarmApp(App[int]):
                 self.main.open_goal(self._goal[:5000])
             else:
                 self.ask(lambda swarm: swarm.give_goal(goal.title, goal.detail))
-        elif self.swarm.latest.plan is None and not self.swarm.latest.plans:
+        elif self.swarm.latest.plan is None and not self.swarm.latest.plans and not self.config.joins:
             self.main.open_goal()
 
     async def on_unmount(self) -> None:

@@ -54,6 +54,9 @@ class ScreenConfig(Protocol):
     def model(self) -> str: ...
 
     @property
+    def joins(self) -> bool: ...
+
+    @property
     def keys(self) -> Mapping[str, str]: ...
 
 

@@ -23,7 +23,12 @@ def process(tmp_path: Path, *arguments: str) -> Iterator[subprocess.Popen[str]]:
     command = [sys.executable, "-m", "swarmtui", "run", "Plan a party", "--model", "scripted", "--seed", "7"]
     command += ["--preset", "tiny", "--no-mdns", "--data-dir", str(tmp_path / "data"), *arguments]
     child = subprocess.Popen(
-        command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        command,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_DFL),  # the tests may run under nohup
     )
     try:
         yield child
@@ -74,7 +79,7 @@ def test_without_executors_it_stalls(tmp_path: Path) -> None:
     assert "**Stalled:**" in out
 
 
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)])
 def test_a_signal_exports_what_there_is(tmp_path: Path, number: int, code: int) -> None:
     file = tmp_path / "plan.md"
     with process(tmp_path, "--set", "agents.executors=0", "--export", str(file)) as child:

@@ -117,10 +117,11 @@ def drive(
     goal: str | None = None,
     swarm: FakeSwarm | None = None,
     start: bool = True,
+    joins: bool = False,
 ) -> SwarmApp:
     """Run a scenario on a fresh terminal; returns the application after its end."""
     swarm = swarm or FakeSwarm(view)
-    app = SwarmApp(swarm, SampleConfig(keys=keys or {}), goal, now=now)
+    app = SwarmApp(swarm, SampleConfig(joins=joins, keys=keys or {}), goal, now=now)
     app.NOTIFICATION_TIMEOUT = 3600  # however slow the machine is, a toast is there to be asked for
 
     async def run() -> None:

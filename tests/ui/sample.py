@@ -293,6 +293,7 @@ class SampleConfig:
 
     preset: str = "laptop"
     model: str = "auto"
+    joins: bool = False
     keys: Mapping[str, str] = field(default_factory=dict)
 
 

@@ -25,6 +25,14 @@ from .sample import NOW, FakeSwarm, SampleConfig, crew, japan, nothing, view_of
 HERE = Path(__file__).parent
 
 
+def test_who_joins_a_swarm_isnt_asked_for_a_goal() -> None:
+    async def scenario(d: Driver) -> None:
+        assert d.screen == "MainScreen"
+        assert "press n and give the swarm a goal" in d.text()
+
+    drive(scenario, joins=True)
+
+
 def test_the_swarm_starts_off_the_screens_thread_and_is_stopped() -> None:
     swarm = FakeSwarm(view_of(japan()))
 
